@@ -113,7 +113,7 @@ cdef extern from "counting.h":
     PyObject* show_method
     void parts_release()
     object _parts_of "parts_of"(object)
-    int chain_register(PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*) except -1
+    int chain_register(PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*) except -1
     long long* chain_results
     long long hot_runs, hot_work
     void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, long long)
@@ -355,15 +355,16 @@ def number_members(members):
     number_members_set(members)
 
 
-def chain(state, place, root, step, tell, raised, cast, compiled, pool):
+def chain(state, place, root, step, tell, raised, cast, compiled, pool, outside):
     """Let operations wait on tapes; see ``chains.h``.
 
     ``state`` returns the error state for what is recorded now, or None where it may not wait; ``place`` where the user's program stands
     where that is not the code that runs, whose file's name begins with ``root``; ``step`` computes one operation and tells of its errors,
     which ``tell`` does alone, and ``raised`` where they are known; ``cast`` returns what casts arrays to the type of a number; ``compiled`` an address of machine code for a
-    tape that comes often, or 0, and ``pool`` how many threads kernels have.
+    tape that comes often, or 0, ``pool`` how many threads kernels have, and
+    ``outside`` whether an exception is the program's own.
     """
-    chain_register(_keep(state), _keep(place), _keep(root), _keep(step), _keep(tell), _keep(raised), _keep(cast), _keep(compiled), _keep(pool))
+    chain_register(_keep(state), _keep(place), _keep(root), _keep(step), _keep(tell), _keep(raised), _keep(cast), _keep(compiled), _keep(pool), _keep(outside))
 
 
 def chain_sizes(least, row, block, work=500_000_000):

@@ -292,6 +292,7 @@ def chain(
     cast: Callable[[int], Any],
     compiled: Callable[[Any, Any, str, Any, bool | None], int],
     pool: Callable[[], int],
+    outside: Callable[[BaseException], bool],
 ) -> None:
     """Let operations wait on tapes; see ``chains.h``.
 

@@ -76,6 +76,7 @@ typedef struct Chain {
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
+    float ns;        /* that computing it takes, about */
     npy_intp dims[AXES], size;
     npy_intp strides[AXES], offset;
     PyObject* state; /* of errors, in which all steps were recorded */
@@ -148,7 +149,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
     self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = 0;
-    self->flat = 1;
+    self->flat = 1, self->ns = 0;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
     self->state = Py_NewRef(state), self->minded = minded;

@@ -455,8 +455,23 @@ static int small_settle(Chain* self) {
     return !failed;
 }
 
-/* Whether the exception that computing has ended with will come again: it is neither short memory nor an interrupt. */
-static int fails_for_good(void) { return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError); }
+static PyObject* outside_method; /* `values/outside.py` */
+
+/* Whether the exception that computing has ended with will come again: it is neither short memory nor an interrupt, nor that of a handler of signals. */
+static int fails_for_good(void) {
+    PyObject *type, *error, *trace, *found;
+    int outside;
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return 0;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    if (trace) PyException_SetTraceback(error, trace);
+    found = PyObject_CallOneArg(outside_method, error);
+    outside = found == NULL || found == Py_True;
+    if (found == NULL) PyErr_Clear(); /* the first one is told */
+    Py_XDECREF(found);
+    PyErr_Restore(type, error, trace);
+    return !outside;
+}
 
 /* A view of a value that has come to be a large array's, or lies otherwise, as the methods in Python make it; -1 with an exception. */
 static int view_otherwise(Chain* self) {
@@ -491,10 +506,12 @@ static int view_settle(Chain* self) {
     return chain_done(self), failed;
 }
 
+#define SIGNALS_FROM 16384 /* elements */
+
 /* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
    it is done: who writes an operand meanwhile, from another thread, has it computed before. */
 static int item_settle(Chain* self);
-static int tape_settle(Chain* self) {
+static int tape_settled(Chain* self) {
     PyArrayObject* made;
     int told = 0, small;
     self->users++, self->runner = PyThreadState_Get();
@@ -521,6 +538,13 @@ static int tape_settle(Chain* self) {
         if (PyErr_Occurred()) return chain_done(self), -1;
     }
     return tape_compute(self);
+}
+
+/* The same.  Where many are computed handlers of signals run in between. */
+static int tape_settle(Chain* self) {
+    npy_intp size = self->size;
+    int failed = tape_settled(self);
+    return failed || size <= SIGNALS_FROM ? failed : PyErr_CheckSignals();
 }
 
 static int chain_settle(PyObject* x) {
@@ -846,10 +870,15 @@ static inline int is_private(PyObject* a) {
 #define TURN 16                 /* steps from which on a turn of a loop begins another tape */
 #define ORPHANED_MOST (6 << 20) /* bytes that only tapes hold */
 
+#define TAPE_NS 2e7f    /* nanoseconds that a tape takes, about, at most: in between handlers of signals run */
+#define BASIC_NS 0.3f   /* of a step of IEEE arithmetic, an element */
+#define COSTLY_NS 2.0f  /* of others */
+
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
 static inline int takes_step(const Chain* self, const Site* site, PyObject* state) {
     if (self->users | self->told | self->closed | self->sealed) return 0;
     if (self->steps + OPERANDS > CHAIN_STEPS || self->arrays + OPERANDS > CHAIN_STEPS || self->numbers + OPERANDS > CHAIN_STEPS || self->state != state) return 0;
+    if (self->ns > TAPE_NS) return 0;
     return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
 }
 
@@ -1019,6 +1048,7 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
 static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
     int k = self->steps++;
     Step* step = &self->step[k];
+    self->ns += (float)self->size * (loops->of[type].basic && !loops->kernels ? BASIC_NS : COSTLY_NS);
     step->loops = loops, step->type = (short)type, step->out = loops->of[type].out;
     self->wide |= PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISCOMPLEX(step->out);
     memcpy(step->of, of, sizeof(step->of));
@@ -1324,8 +1354,8 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
     return step_recorded(loops, operands);
 }
 
-static int chain_register(PyObject* state, PyObject* place, PyObject* root, PyObject* step, PyObject* tell, PyObject* raised, PyObject* cast, PyObject* compiled, PyObject* pool) {
-    raised_method = raised;
+static int chain_register(PyObject* state, PyObject* place, PyObject* root, PyObject* step, PyObject* tell, PyObject* raised, PyObject* cast, PyObject* compiled, PyObject* pool, PyObject* outside) {
+    raised_method = raised, outside_method = outside;
     state_method = state, place_method = place, own_root = root, step_method = step, tell_method = tell, hot_method = compiled, pool_method = pool;
     threads_name = PyUnicode_InternFromString("threads");
     return threads_name == NULL ? -1 : casts_fill(cast);

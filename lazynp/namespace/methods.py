@@ -36,6 +36,7 @@ from lazynp.scalars import is_scalar, scalar_of_value
 from lazynp.values import config
 from lazynp.values.buffer import unseen
 from lazynp.values.loading import load, under_way
+from lazynp.values.outside import from_outside
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -324,7 +325,7 @@ def at_hand(cls: type) -> None:
         setattr(cls, name, core.attribute(vars(cls)[name], name))
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
     core.register(cls, hand.result, product_in_passing)
-    core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool)
+    core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool, from_outside)
     core.layouts(tapes.layout)
     core.words(_refusal)
     config.followers.append(core.forget)

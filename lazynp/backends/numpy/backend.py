@@ -6,7 +6,6 @@ in the recorded order; byte code is made once per pattern of operations, whateve
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -22,6 +21,7 @@ from lazynp.schedule.claims import Claims, claims, view_base
 from lazynp.schedule.families import Sized, prepared
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
+from lazynp.values.outside import from_outside
 
 CODES: Final = 1024  # texts whose byte code is kept
 
@@ -94,7 +94,7 @@ class NumpyPlan:
         try:
             return function(buffers, integers, scalars, save)
         except Exception as error:
-            if _from_outside(error):
+            if from_outside(error):
                 raise
             raise ExecutionError(_failed(source, function, error), error) from error
         finally:
@@ -118,20 +118,6 @@ def _locate(source: Source) -> None:
     heard = floating.take()
     if heard is not None:
         floating.own().notes = [(source.lines[line - 1] if line is not None else None, text) for line, text in heard.notes]
-
-
-_INSIDE: Final = frozenset({"lazynp", "numpy", "scipy", "", *sys.stdlib_module_names})
-
-
-def _from_outside(error: BaseException) -> bool:
-    """Tell whether code of the program's own was on the way to it, a signal handler's, whoever raised it: trying again may not fail."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        name = str(traceback.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-        if name == "__main__" or name not in _INSIDE:
-            return True
-        traceback = traceback.tb_next
-    return False
 
 
 def _failed(source: Source, function: Any, error: BaseException) -> int | None:
