@@ -65,7 +65,7 @@ def test_what_a_handler_raises_fails_no_value(alarm: Callable[[float], None], na
         alarm(0)
         a[:] = 0.0  # what was not computed is computed before
         assert (numpy.asarray(y) == want).all()
-    assert stopped or name == "steps"  # which take less on a fast machine
+    assert stopped or name not in ("a function in Python", "another one")  # the others may take less than the first alarm
 
 
 def test_long_work_is_cut_into_tapes_between_which_handlers_run() -> None:
