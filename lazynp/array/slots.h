@@ -191,19 +191,23 @@ static PyObject* operator_recorded(int op, PyObject* a, PyObject* b);
 static PyObject* product_recorded(PyObject* a, PyObject* b);
 static PyObject* product_number(PyObject* a, PyObject* b);
 
-/* The loops of an array to the power of a number, as a step; NULL where there are none. */
+/* The type of a small array, whether it waits or not, and its size; -1 of all else. */
+static inline int small_type(PyObject* x, npy_intp* size) {
+    PyArrayObject* seen;
+    if (WAITS(x)) return CHAIN_OF(x) ? (*size = CHAIN_OF(x)->size, step_type(CHAIN_OF(x), STEP_OF(x))) : -1;
+    return (seen = seen_of(x)) ? (*size = PyArray_SIZE(seen), PyArray_TYPE(seen)) : -1;
+}
+
+/* The loops of an array to the power of a number or of another array, as a step; NULL where there are none. */
 static Loops* power_steps(PyObject* a, PyObject* b) {
-    PyArrayObject* x;
-    npy_intp size;
+    npy_intp size, other;
     int type;
-    if (Py_TYPE(a) != array_type || Py_TYPE(b) == array_type) return NULL;
+    if (Py_TYPE(a) != array_type) return NULL;
     if (is_two(b)) return &square_loops;
-    if (WAITS(a)) {
-        if (CHAIN_OF(a) == NULL) return NULL;
-        type = step_type(CHAIN_OF(a), STEP_OF(a)), size = CHAIN_OF(a)->size;
-    } else {
-        if ((x = seen_of(a)) == NULL) return NULL;
-        type = PyArray_TYPE(x), size = PyArray_SIZE(x);
+    if ((type = small_type(a, &size)) < 0) return NULL;
+    if (Py_TYPE(b) == array_type) {
+        if ((type != NPY_DOUBLE && type != NPY_FLOAT) || small_type(b, &other) != type) return NULL;
+        return size > limit_now() / 4 || other > limit_now() / 4 ? power_kernels : &power_loops;
     }
     if (PyTypeNum_ISINTEGER(type)) return is_natural(b) && size <= limit_now() / 4 ? &power_loops : NULL; /* which cannot fail */
     if (type != NPY_DOUBLE && type != NPY_FLOAT) return NULL;
@@ -225,10 +229,6 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
         else if (powers) found = chain_step(powers, a, powers->nin == 1 ? NULL : b);
-        else if (op == POW && x && y && is_power(x, b, 3)) {
-            int many = PyArray_SIZE(x) > limit_now() / 4 || PyArray_SIZE(y) > limit_now() / 4;
-            if (!many || power_kernels) found = chain_step(many ? power_kernels : &power_loops, a, b);
-        }
         if (found == NULL && !PyErr_Occurred()) found = operator_recorded(op, a, b);
         if (found) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
