@@ -25,7 +25,7 @@
 enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
-enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS };
+enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, SELECTS };
 enum { NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
@@ -1519,7 +1519,7 @@ static inline int may_be_recorded(const Function* self, PyObject* const* args, P
     case ASTYPE: return n == 2 && Py_TYPE(args[0]) == array_type;
     case PRODUCT: return n == 2 && total == 2;
     case DOT: return n == 2 && total == 2 && axes_of(args[0]) + axes_of(args[1]) > 2;
-    default: return self->recorded && Py_TYPE(args[0]) == array_type;
+    default: return self->recorded && (Py_TYPE(args[0]) == array_type || self->recorded == SELECTS);
     }
 }
 
@@ -1786,6 +1786,50 @@ done:
 /* Whether a function gives a number where it is given one array and nothing else. */
 static inline int gives_number(const Function* self) { return self->kind == REDUCTION || self->kind == MEAN || self->kind == POSITION; }
 
+/* Whether an operand of `select` is an array in C's order of this shape (and of which type), or a number. */
+static int selectable(PyObject* x, const Read* like, int* type) {
+    Read read;
+    *type = -1;
+    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x)) return 1;
+    if (Py_TYPE(x) != array_type || !operand_read(x, &read, NULL) || read.type < 0 || (read.array && !PyArray_IS_C_CONTIGUOUS(read.array))) return 0;
+    *type = read.type;
+    return like == NULL || (read.ndim == like->ndim && same_lengths(read.dims, like->dims, like->ndim));
+}
+
+/* `select([conditions], [choices], default)` as choices one after the other, from the last condition on; NULL, perhaps without an exception, where it is made now. */
+static PyObject* select_recorded(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), count;
+    PyObject *found = NULL, *conditions = args[0], *choices = args[1];
+    Read like;
+    int type = -1, other;
+    if (n < 2 || total > 3 || (n == 2 && total == 3 && !is_named(names, "default")) || !PyList_CheckExact(conditions) || !PyList_CheckExact(choices)) return NULL;
+    count = PyList_GET_SIZE(conditions);
+    if (count == 0 || count != PyList_GET_SIZE(choices) || Py_TYPE(PyList_GET_ITEM(conditions, 0)) != array_type) return NULL;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (operand_ready(PyList_GET_ITEM(conditions, k)) < 0 || operand_ready(PyList_GET_ITEM(choices, k)) < 0 || PyList_GET_SIZE(conditions) != count || PyList_GET_SIZE(choices) != count) return NULL;
+    if (!operand_read(PyList_GET_ITEM(conditions, 0), &like, NULL) || like.type != NPY_BOOL || like.ndim == 0) return NULL;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (!selectable(PyList_GET_ITEM(conditions, k), &like, &other) || other != NPY_BOOL || !selectable(PyList_GET_ITEM(choices, k), &like, &other)) return NULL;
+        if (other >= 0 && type >= 0 && other != type) return NULL;
+        if (other >= 0) type = other;
+    }
+    if (type < 0 || type == NPY_BOOL || PyTypeNum_ISUNSIGNED(type) || where_loops.of[type].function == NULL || (total == 3 && (!selectable(args[2], &like, &other) || (other >= 0 && other != type)))) return NULL;
+    for (Py_ssize_t k = 0; k <= count; k++) { /* numbers give way to arrays, but where NumPy refuses them beside unsigned ones */
+        PyObject* x = k < count ? PyList_GET_ITEM(choices, k) : total == 3 ? args[2] : NULL;
+        if (x && Py_TYPE(x) != array_type && beside_number(type, x) != type) return NULL;
+    }
+    found = total == 3 ? Py_NewRef(args[2]) : PyLong_FromLong(0);
+    for (Py_ssize_t k = count; found && k--;) {
+        PyObject* of[3] = {Py_NewRef(PyList_GET_ITEM(conditions, k)), Py_NewRef(PyList_GET_ITEM(choices, k)), found};
+        if (type == NPY_DOUBLE && PyLong_CheckExact(of[1])) Py_SETREF(of[1], PyNumber_Float(of[1]));
+        if (type == NPY_DOUBLE && PyLong_CheckExact(of[2])) Py_SETREF(of[2], PyNumber_Float(of[2]));
+        found = of[1] && of[2] && (type == NPY_DOUBLE || type == NPY_LONG || Py_TYPE(of[1]) == array_type || Py_TYPE(of[2]) == array_type) ? step_recorded(&where_loops, of) : NULL;
+        for (int o = 0; o < 3; o++) Py_XDECREF(of[o]);
+        if (k >= PyList_GET_SIZE(conditions) || k >= PyList_GET_SIZE(choices)) Py_CLEAR(found); /* recording may have had code run */
+    }
+    return found;
+}
+
 /* A call as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1800,6 +1844,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
         if (operand_ready(args[k]) < 0) return NULL;
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
     if (self->kind == WHERE) return names ? NULL : (made = step_recorded(&where_loops, args)) || PyErr_Occurred() ? made : signature_recorded(self, args, n, NULL);
+    if (self->recorded == SELECTS) return select_recorded(args, n, names);
     if (self->recorded == CLIPS) return clip_recorded(args, n, names);
     if (self->recorded == ROLLS && ((made = roll_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
     if (self->recorded == ROUNDS && ((made = round_recorded(args, n, names)) || PyErr_Occurred())) return made;

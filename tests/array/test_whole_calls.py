@@ -149,6 +149,8 @@ CALLS: Final[dict[str, tuple[str, Program]]] = {
     "out by position": ("d", lambda np, a, b: np.multiply(a, b, np.empty_like(a))),
     "out in a tuple": ("d", lambda np, a, b: np.exp(a, out=(np.empty_like(a),))),
     "ldexp": ("d", lambda np, a, b: np.ldexp(a, 2)),
+    "select": ("d", lambda np, a, b: np.select([a > 1, b > 0], [a, b * 2], 7)),
+    "select without a default": ("f", lambda np, a, b: np.select([a > 1, b > 0], [0.5, b])),
     "isclose": ("d", lambda np, a, b: np.isclose(a, b)),
     "sinc": ("d", lambda np, a, b: np.sinc(a)),
     "angle": ("D", lambda np, a, b: np.angle(a)),
@@ -258,3 +260,19 @@ def test_errors_are_told_at_the_line_that_recorded_them() -> None:
     lazynp.realize(x, y)
     here = test_errors_are_told_at_the_line_that_recorded_them.__code__.co_firstlineno
     assert sorted(heard) == [here + 4, here + 5]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_select(seed: int) -> None:
+    rng = numpy.random.default_rng(seed)
+    for _ in range(200):
+        n, count, dtype = int(rng.choice([1, 5, 300])), int(rng.integers(1, 5)), str(rng.choice(list("dfliBe?F")))
+        conditions = [rng.random(n) > 0.6 for _ in range(count)]
+        choices = [(rng.standard_normal(n) * 9).astype(dtype) if rng.random() < 0.7 else rng.choice([3, 0.25]).item() for _ in range(count)]
+        default = [None, 5, 0.75, choices[0]][rng.integers(4)]
+
+        def call(np: Any, conditions: Any = conditions, choices: Any = choices, default: Any = default) -> Any:
+            given = [[np.array(x) if isinstance(x, numpy.ndarray) else x for x in list_] for list_ in (conditions, choices)]
+            return np.select(*given) if default is None else np.select(*given, default)
+
+        assert outcome(lambda call=call: call(lazynp)) == outcome(lambda call=call: call(numpy)), (dtype, choices, default)
