@@ -738,6 +738,13 @@ static PyObject* counted_answer(Function* self, PyObject* const* args, Py_ssize_
     return noted == Py_True ? answer(listening(self->theirs, args, (size_t)n, names), NULL, 0) : NULL;
 }
 
+/* Whether windows are a view of what a cell shows: NumPy has an object of its own stand between them and their memory. */
+static int is_of_memory(PyObject* found, PyObject* cell) {
+    PyArrayObject *x = (PyArrayObject*)found, *memory = memory_of(cell);
+    if (found == NULL || memory == NULL || !PyArray_CheckExact(found) || PyArray_BASE(x) == NULL || PyArray_Check(PyArray_BASE(x))) return 0;
+    return PyArray_TYPE(x) == PyArray_TYPE(memory) && may_overlap(x, memory) && !is_part(cell);
+}
+
 /* NumPy's answer to a call, where all arguments are at hand; NULL without an exception where the function in Python must be asked.
    `least`: arrays there have to be; `kind`: of the function; `first`: what stands for the first argument, if that is not NULL. */
 static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, PyObject* names, int least, int listens, int kind, PyObject* first) {
@@ -770,6 +777,8 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
             PyErr_Clear();
         } else if (kind == WIDENING && found && PyArray_Check(found) && PyArray_SIZE((PyArrayObject*)found) > limit_now()) {
             Py_CLEAR(found);
+        } else if (kind == WIDENING && given.count == 1 && is_of_memory(found, given.cells[0])) {
+            found = cell_of(found, owner_of(given.cells[0]));
         } else {
             found = answer(found, given.cells, given.count);
         }

@@ -151,6 +151,8 @@ CALLS: Final[dict[str, tuple[str, Program]]] = {
     "ldexp": ("d", lambda np, a, b: np.ldexp(a, 2)),
     "select": ("d", lambda np, a, b: np.select([a > 1, b > 0], [a, b * 2], 7)),
     "select without a default": ("f", lambda np, a, b: np.select([a > 1, b > 0], [0.5, b])),
+    "windows": ("d", lambda np, a, b: np.lib.stride_tricks.sliding_window_view(a, 1).sum(axis=1)),
+    "reduceat": ("d", lambda np, a, b: np.add.reduceat(a, [0])),
     "isclose": ("d", lambda np, a, b: np.isclose(a, b)),
     "sinc": ("d", lambda np, a, b: np.sinc(a)),
     "angle": ("D", lambda np, a, b: np.angle(a)),
@@ -276,3 +278,20 @@ def test_select(seed: int) -> None:
             return np.select(*given) if default is None else np.select(*given, default)
 
         assert outcome(lambda call=call: call(lazynp)) == outcome(lambda call=call: call(numpy)), (dtype, choices, default)
+
+
+def test_windows_follow_their_memory() -> None:
+    for seed in range(40):
+        x = numpy.random.default_rng(seed).random(5 + seed)
+        a, windows = lazynp.array(x), numpy.lib.stride_tricks.sliding_window_view
+        v, u = lazynp.lib.stride_tricks.sliding_window_view(a, 3), windows(x, 3)
+        sums, wanted = v.sum(axis=1), u.sum(axis=1)
+        a[2] = x[2] = 5.0
+        assert (numpy.asarray(sums) == wanted).all() and (numpy.asarray(v) == u).all()
+        a += 1
+        x += 1
+        assert numpy.asarray(v * 2).tobytes() == (u * 2).tobytes()
+        assert v.base is a and not v.flags.writeable
+        lazynp.lib.stride_tricks.sliding_window_view(a, 4, writeable=True)[0] = 7.0
+        windows(x, 4, writeable=True)[0] = 7.0
+        assert (numpy.asarray(a) == x).all() and (numpy.asarray(v) == u).all()
