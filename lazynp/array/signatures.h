@@ -95,11 +95,32 @@ static Signature* signature_of(const Words* of) {
     return found && found->words == of->count && memcmp(found->word, of->word, (size_t)of->count * sizeof(uint64_t)) == 0 ? found : NULL;
 }
 
+/* An array of ones like an operand of which one element is repeated along some axes (it takes `like` and `descr` over): the order of results follows from these steps, too. */
+static PyObject* ones_repeated(PyArrayObject* like, PyArray_Descr* descr) {
+    npy_intp dims[AXES], steps[AXES];
+    int ndim = PyArray_NDIM(like);
+    PyObject *few, *ones, *made = NULL, *one = PyLong_FromLong(1);
+    for (int k = 0; k < ndim; k++) dims[k] = PyArray_STRIDE(like, k) ? PyArray_DIM(like, k) : 1;
+    Py_INCREF(descr), Py_INCREF(descr);
+    few = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, dims, PyArray_STRIDES(like), PyArray_DATA(like), 0, NULL);
+    ones = few && one ? PyArray_NewLikeArray((PyArrayObject*)few, NPY_KEEPORDER, descr, 0) : (Py_DECREF(descr), NULL);
+    if (ones && PyArray_FillWithScalar((PyArrayObject*)ones, one) == 0) {
+        for (int k = 0; k < ndim; k++) steps[k] = PyArray_STRIDE(like, k) ? PyArray_STRIDE((PyArrayObject*)ones, k) : 0;
+        made = PyArray_NewFromDescr(&PyArray_Type, (Py_INCREF(descr), descr), ndim, PyArray_DIMS(like), steps, PyArray_DATA((PyArrayObject*)ones), 0, NULL);
+        if (made && PyArray_SetBaseObject((PyArrayObject*)made, Py_NewRef(ones)) < 0) Py_CLEAR(made);
+    }
+    Py_XDECREF(one), Py_XDECREF(ones), Py_XDECREF(few), Py_DECREF(descr), Py_DECREF(like);
+    return made;
+}
+
 /* An array of ones like an operand. */
 static PyObject* ones_like_read(const Read* x) {
     PyArrayObject* like = x->array && !PyArray_IS_C_CONTIGUOUS(x->array) ? array_of(x->array) : NULL;
     PyArray_Descr* descr = PyArray_DescrFromType(x->type);
     PyObject *made = NULL, *one = PyLong_FromLong(1);
+    int repeats = 0;
+    for (int k = 0; like && k < x->ndim; k++) repeats |= PyArray_STRIDE(like, k) == 0 && x->dims[k] > 1;
+    if (repeats) return Py_XDECREF(one), ones_repeated(like, descr);
     if (like) made = PyArray_NewLikeArray(like, NPY_KEEPORDER, descr, 0);
     else if (descr && !PyErr_Occurred()) made = PyArray_Empty(x->ndim, (npy_intp*)x->dims, descr, 0);
     Py_XDECREF(like);

@@ -295,3 +295,30 @@ def test_windows_follow_their_memory() -> None:
         lazynp.lib.stride_tricks.sliding_window_view(a, 4, writeable=True)[0] = 7.0
         windows(x, 4, writeable=True)[0] = 7.0
         assert (numpy.asarray(a) == x).all() and (numpy.asarray(v) == u).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_orders_of_what_is_computed_of_repeated_elements(seed: int) -> None:
+    """The order of a result follows from steps of zero, too; and that of its copy from its own."""
+    calls: list[Callable[[Any, Any, Any], Any]] = [
+        lambda np, a, b: a % b,
+        lambda np, a, b: np.hypot(a, b),
+        lambda np, a, b: np.add(a, b, dtype="D"),
+        lambda np, a, b: np.where(b > 1, a, b),
+        lambda np, a, b: np.tile(a, 2),
+    ]
+    rng = numpy.random.default_rng(seed)
+    for _ in range(200):
+        shape = tuple(int(n) for n in rng.integers(1, 4, int(rng.integers(2, 4))))
+        dtype, call, given = str(rng.choice(list("?bide"))), calls[rng.integers(len(calls))], []
+        for _ in "ab":
+            x = (rng.random([n if rng.random() < 0.6 else 1 for n in shape]) * 5 + 1).astype(dtype)
+            given.append((x, "F" if rng.random() < 0.5 else "C"))
+
+        def called(np: Any, call: Any = call, given: Any = given, shape: Any = shape) -> Any:
+            return call(np, *[np.broadcast_to(np.array(x, order=order), shape) for x, order in given])
+
+        with numpy.errstate(all="ignore"):
+            for copied in (lambda y: y, lambda y: y.astype(y.dtype)):
+                want, found = outcome(lambda: copied(called(numpy))), outcome(lambda: copied(called(lazynp)))  # noqa: B023
+                assert found == want, (shape, dtype, given)
