@@ -262,7 +262,7 @@ cdef dict _ARRAYS = {
 # Of what costs much more than reading it, or grows with the square of it, fewer elements are worth asking NumPy for what a call gives.
 cdef dict _ASKED = {**dict.fromkeys(["median", "percentile", "quantile", "unwrap", "interp", "searchsorted", "argsort", "sort"], 16384), **dict.fromkeys(["diag", "diagflat", "vander"], 512)}
 # How many arguments without a name a call may have that writes into no operand.
-cdef dict _POSITIONAL = {"median": 2, "percentile": 3, "quantile": 3, "nan_to_num": 1, "var": 2, "std": 2, "partition": 2}
+cdef dict _POSITIONAL = {"median": 2, "percentile": 3, "quantile": 3, "nan_to_num": 1, "var": 2, "std": 2, "partition": 2, "isin": 2}
 cdef dict _OF_UFUNC = {"reduce": 1, "accumulate": 1, "reduceat": 1, "outer": 2}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({

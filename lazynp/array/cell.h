@@ -58,16 +58,20 @@ static PyTypeObject raw_type;
 #define IS_RAW(x) (Py_TYPE(x) == &raw_type)
 static PyArrayObject* cell_array(PyObject* x);
 
+#define SETTLED_MOST 8 /* times: handlers of warnings may have written it meanwhile, so that it waits again */
+
 /* The members in which a value lies: who asks for one has the value computed. */
 static PyObject* cell_value(PyObject* self, void* at) {
     PyObject* found;
-    if (WAITS(self) && settle_cell(self) < 0) return NULL;
+    for (int k = 0; k < SETTLED_MOST && WAITS(self); k++)
+        if (settle_cell(self) < 0) return NULL;
     if (((Cell*)self)->base && IS_RAW(((Cell*)self)->base) && cell_array(self) == NULL) return NULL;
     found = *(PyObject**)((char*)self + (size_t)at);
     return found ? Py_NewRef(found) : (PyErr_SetString(PyExc_AttributeError, "no value"), NULL);
 }
 static int cell_set_value(PyObject* self, PyObject* to, void* at) {
-    if (WAITS(self) && settle_cell(self) < 0) return -1;
+    for (int k = 0; k < SETTLED_MOST && WAITS(self); k++)
+        if (settle_cell(self) < 0) return -1;
     Py_XSETREF(*(PyObject**)((char*)self + (size_t)at), Py_XNewRef(to));
     return 0;
 }

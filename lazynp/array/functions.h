@@ -270,12 +270,10 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
     PyObject *given, *made;
     if (found == NULL) return NULL;
     if (PyArray_CheckExact(found)) {
+        for (Py_ssize_t k = 0; k < count && Py_REFCNT(found) > 1; k++)
+            if (x == memory_of(cells[k])) return Py_DECREF(found), Py_NewRef(cells[k]);
         for (Py_ssize_t k = 0; k < count && (PyArray_BASE(x) || Py_REFCNT(found) > 1); k++) {
             PyArrayObject* memory = memory_of(cells[k]);
-            if (x == memory) {
-                Py_DECREF(found);
-                return Py_NewRef(cells[k]);
-            }
             if (PyArray_BASE(x) && memory && native_dtype(x) && (PyArray_BASE(x) == (PyObject*)memory || PyArray_BASE(x) == PyArray_BASE(memory)))
                 if (PyArray_SIZE(x) <= limit_now()) return cell_of(found, owner_of(cells[k]));
         }
@@ -1732,6 +1730,8 @@ static int is_of_powers(const Function* self, PyObject* const* args, Py_ssize_t 
     return (self->kind == OF_UFUNC || self->kind == OUTER) && is_ufunc(args[0]) && numpys_ufunc(args[0]) == power_loops.ufunc;
 }
 
+#define OF_ARGUMENT(SELF) ((SELF)->kind == OF_UFUNC || (SELF)->kind == OUTER) /* where the array stands: behind a ufunc, of whose methods this is one */
+
 /* A call whose result follows from its signature, as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1746,6 +1746,8 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
     if (self->kind == SEARCHED && (n < 2 || Py_TYPE(args[1]) != array_type)) return NULL; /* it gives a number */
     if (is_named(names, "out") || is_named(names, "overwrite_input") || is_named(names, "copy")) return NULL; /* it may write */
     if ((self->kind == VARIANCE || self->kind == DEVIATION) && (total == 1 || is_named(names, "ddof") || is_named(names, "correction") || is_named(names, "mean"))) return NULL; /* it may warn of few elements; or it gives a number */
+    if (self->arrays == 2 && is_named(names, "kind")) return NULL; /* `isin` by a table, which may be too large for memory */
+    if (self->arrays == 1 && (n <= OF_ARGUMENT(self) || Py_TYPE(args[OF_ARGUMENT(self)]) != array_type)) return NULL; /* of a list, whose shape may follow from what an array says */
     if (self->direct == direct_norm && (n > 1 || is_named(names, "ord"))) return NULL; /* singular values, which may not be found */
     if (self->arrays == SEQUENCE) {
         if (!(PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])) || PySequence_Fast_GET_SIZE(args[0]) == 0) return NULL;
@@ -2162,7 +2164,7 @@ static int is_its_own(const Loops* loops, PyObject* const* args, Py_ssize_t n, i
     if (!IS_NUMERIC(type) || PyTypeNum_ISCOMPLEX(type) || loops->of[type].out != type || loops->of[type].function == NULL) return 0;
     for (Py_ssize_t k = 0; k < n; k++) {
         if (Py_TYPE(args[k]) != array_type) {
-            if (!PyFloat_CheckExact(args[k]) && !PyLong_CheckExact(args[k])) return 0;
+            if (!PyFloat_CheckExact(args[k]) && (!PyLong_CheckExact(args[k]) || type == NPY_BOOL)) return 0;
             if (PyFloat_CheckExact(args[k]) && !PyTypeNum_ISFLOAT(type)) return 0;
         } else if (!operand_read(args[k], &read, NULL) || read.type != type) {
             return 0;
@@ -2259,7 +2261,7 @@ slow:
     if (self->multiplies && names == NULL && n == 2 && ((found = product_recorded(args[0], args[1])) || PyErr_Occurred())) return found;
     if (records && !costly && !own && (names || self->loops == NULL) && ((found = ufunc_recorded(self, args, n, names)) || PyErr_Occurred())) return found;
     if (records && !costly && (found = ufunc_into(self, args, n, names, own)) != NULL) return found;
-    if (PyErr_Occurred() || !SETTLED) return NULL;
+    if (PyErr_Occurred() || (records && !SETTLED)) return NULL;
     if (self->numpy && PyObject_TypeCheck(self->numpy, &PyUFunc_Type) && (n < ((PyUFuncObject*)self->numpy)->nin || n > ((PyUFuncObject*)self->numpy)->nargs))
         return PyObject_Vectorcall(self->numpy, args, (size_t)n, names); /* which says so, from C as NumPy's callers expect it */
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);

@@ -70,7 +70,12 @@ static PyObject* item_answer(Chain* self) {
         item_thread = before;
         PyErr_Fetch(&type, &value, &trace);
         hearing_end(&hearing);
-        if (PyDict_GET_SIZE(errors_heard)) {
+        if (PyDict_GET_SIZE(errors_heard) && self->told) { /* whoever was told has raised an exception, and asks again */
+            PyObject* ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+            if (ident == NULL || (PyDict_Contains(errors_heard, ident) == 1 && PyDict_DelItem(errors_heard, ident) < 0)) PyErr_Clear();
+            Py_XDECREF(ident);
+        } else if (PyDict_GET_SIZE(errors_heard)) {
+            self->told = 1;
             told = PyObject_CallFunction(tell_method, "OOi", self->state, (PyObject*)self->site[0].code, self->site[0].offset);
             if (told == NULL) {
                 Py_CLEAR(found);

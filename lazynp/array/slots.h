@@ -444,6 +444,7 @@ static void values_exchanged(Cell* a, Cell* b) {
     Chain* self = IS_CHAIN((PyObject*)a) ? CHAIN_OF(a) : NULL;
     int copy = STEP_OF(a), step = STEP_OF(b);
     if (self == NULL || !IS_CHAIN((PyObject*)b) || CHAIN_OF(b) != self || self->closed == ITEM || a->readers || b->readers || a->waiting_views || b->waiting_views) return;
+    if (self->step[copy].loops != &cast_loops[self->step[copy].type] || self->step[copy].of[0].kind != OF_STEP || self->step[copy].of[0].number != step) return; /* code of a program's may have run */
     self->cell[copy] = b, self->cell[step] = a, a->offset = step, b->offset = copy;
 }
 

@@ -311,10 +311,25 @@ _put_off: Final[list[tuple[str, Site]]] = []
 def tell_put_off(last: bool = False) -> None:
     """Tell the warnings that wait until the filters outside of all blocks are in force again; ``last``: they are told now."""
     while _put_off and (last or filters.are_the_process()):
-        _warn(*_put_off.pop(0))
+        try:
+            finding = _put_off.pop(0)
+        except IndexError:  # another thread tells it
+            return
+        _warn(*finding)
 
 
-filters.returned.append(tell_put_off)
+def _tell_in_passing() -> None:
+    """The same, where nobody could be given an exception that is none of its own: filters say "error" by now, or a handler raises one."""
+    try:
+        tell_put_off()
+    except Exception as error:
+        import traceback
+
+        print("Exception ignored where a warning was told later than it was found:", file=sys.stderr)
+        traceback.print_exception(error)
+
+
+filters.returned.append(_tell_in_passing)
 atexit.register(tell_put_off, last=True)
 
 

@@ -322,3 +322,69 @@ def test_orders_of_what_is_computed_of_repeated_elements(seed: int) -> None:
             for copied in (lambda y: y, lambda y: y.astype(y.dtype)):
                 want, found = outcome(lambda: copied(called(numpy))), outcome(lambda: copied(called(lazynp)))  # noqa: B023
                 assert found == want, (shape, dtype, given)
+
+
+# What may not wait -----------------------------------------------------------------------------------------------------------------
+
+
+AT_ONCE: Final[dict[str, Callable[[Any], Any]]] = {
+    "repeat of a list": lambda np: np.repeat((1.0, 2.0), np.array([2, 3])),
+    "delete of a list": lambda np: np.delete((1.0, 2.0, 3.0), np.array([0, 2])),
+    "pad of a list": lambda np: np.pad((1.0, 2.0), np.array([1, 2])),
+    "tile of a list": lambda np: np.tile((3.0, 2.0, 1.0), np.array([2, 3])),
+    "digitize of a list": lambda np: np.digitize((1.0, 2.0), np.array([1.0, 3.0, 2.0])),
+    "reduceat of a list": lambda np: np.add.reduceat([1.0, 2.0, 3.0], np.array([0, 7])),
+    "partition of a list": lambda np: np.partition([3.0, 1.0, 2.0], np.array([9, 0])),
+    "isin by a table": lambda np: np.isin(np.array([1, 2, 3]), np.array([0, 2**62]), kind="table"),
+    "whole numbers as truth values": lambda np: np.add(np.array([True, False]), 2, dtype=bool),
+    "a class as dtype": lambda np: np.tanh(np.array([1, 2], dtype="i4"), dtype=np.float32),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_what_follows_from_elements_is_known_at_the_call(name: str) -> None:
+    for _ in range(3):
+        found = []
+        for np in (numpy, lazynp):
+            try:
+                y = AT_ONCE[name](np)
+                found.append((y.dtype, y.shape, numpy.asarray(y).tobytes()))
+            except Exception as error:
+                found.append((type(error), None, b""))
+        assert found[0] == found[1]
+
+
+def test_who_is_told_raises_once() -> None:
+    class Mine(Exception):
+        pass
+
+    def raising(*_: Any, **__: Any) -> None:
+        raise Mine
+
+    y = lazynp.divide(1, lazynp.zeros(3), dtype="f4")
+    warnings.showwarning = raising
+    with pytest.raises(Mine):
+        lazynp.realize(y)
+    assert (lazynp.median(lazynp.ones(5)), y.tolist()) == (1.0, [numpy.inf] * 3)
+
+
+def test_a_call_computes_nothing_but_itself() -> None:
+    x, y = 1 / lazynp.zeros(3), lazynp.add(lazynp.ones(4), 1, dtype="f4")
+    assert core.tape(x) is not None and core.tape(y) is not None
+    assert y.tolist() == [2.0] * 4 and core.tape(x) is not None
+
+
+def test_handlers_may_write_what_is_computed() -> None:
+    b, y = lazynp.ones(3) * 1, 1 / lazynp.zeros(3)
+
+    def writing(*_: Any, **__: Any) -> None:
+        y[:] = b * 2
+
+    warnings.showwarning = writing
+    assert str(y) == "[2. 2. 2.]" and 2.0 in y
+
+
+def test_what_is_given_for_the_result_is_the_result() -> None:
+    a = lazynp.realize(lazynp.arange(4.0) * 1)
+    v = a[...]
+    assert lazynp.add(a, v, out=v) is v and a.tolist() == [0.0, 2.0, 4.0, 6.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -179,6 +180,42 @@ def test_what_a_block_computes_of_others_is_told_when_it_has_ended(size: int, ac
         assert heard[0].filename == __file__
         assert numpy.asarray(z)[0] == 1
     assert len(heard) == 1
+
+
+def test_threads_tell_what_was_put_off_once() -> None:
+    with chained.told() as heard:
+        many = [1 / lazynp.zeros(k + 1) for k in range(8)]
+        with warnings.catch_warnings():
+            lazynp.realize(*many)
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                for _ in range(50):
+                    lazynp.ones(3) + lazynp.ones(3)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        lazynp.ones(3) + 1
+    assert not failed and len(heard) == 8
+
+
+def test_what_is_told_in_passing_raises_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """By then filters say that it is an error: the operation that finds the block ended is another one."""
+    with chained.told():
+        y = 1 / lazynp.zeros(3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lazynp.realize(y)
+        warnings.simplefilter("error")
+        assert (lazynp.ones(3) + 1).tolist() == [2.0] * 3
+    told = capsys.readouterr().err
+    assert "Exception ignored" in told and told.count("RuntimeWarning: divide by zero") == 1
 
 
 def test_what_was_put_off_is_told_at_the_end() -> None:

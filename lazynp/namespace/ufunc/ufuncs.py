@@ -97,7 +97,11 @@ def _asking(method: Callable[..., Any]) -> Callable[..., Any]:
 def _are_complex(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Tell whether numbers may be complex, of which some functions of ours have other values than NumPy's."""
     values = (*args, *kwargs.values())
-    return any(type(x) is complex or (x is not None and np.dtype(getattr(x, "dtype", float)).kind == "c") for x in values)
+    return any(
+        issubclass(x, (complex, np.complexfloating)) if isinstance(x, type)
+        else type(x) is complex or (x is not None and np.dtype(getattr(x, "dtype", float)).kind == "c")
+        for x in values
+    )  # fmt: skip
 
 
 def _listed(out: Any) -> tuple[Any, ...]:
