@@ -1810,7 +1810,7 @@ static int selectable(PyObject* x, const Read* like, int* type) {
 /* `select([conditions], [choices], default)` as choices one after the other, from the last condition on; NULL, perhaps without an exception, where it is made now. */
 static PyObject* select_recorded(PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), count;
-    PyObject *found = NULL, *conditions = args[0], *choices = args[1];
+    PyObject *found = NULL, *conditions = args[0], *choices = n > 1 ? args[1] : NULL;
     Read like;
     int type = -1, other;
     if (n < 2 || total > 3 || (n == 2 && total == 3 && !is_named(names, "default")) || !PyList_CheckExact(conditions) || !PyList_CheckExact(choices)) return NULL;

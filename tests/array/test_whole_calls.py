@@ -16,7 +16,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import core
+from lazynp.array import core, tapes
 
 pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without the native core")
 
@@ -40,6 +40,7 @@ NUMBERS: Final = [2, 3, -1, 0, 2.5, 0.5, 1j, True, 300, -200, 70000, 2**40, nump
 @pytest.fixture(autouse=True)
 def _told() -> Iterator[None]:
     """Every warning is heard, by filters of the process's own: in a block nothing would wait."""
+    core.layouts(tapes.layout)  # whatever functions other tests had asked
     before, filters = warnings.showwarning, list(warnings.filters)
     warnings.simplefilter("always")
     yield
