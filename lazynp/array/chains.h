@@ -871,7 +871,7 @@ static inline int is_private(PyObject* a) {
 #define ORPHANED_MOST (6 << 20) /* bytes that only tapes hold */
 
 #define TAPE_NS 2e7f    /* nanoseconds that a tape takes, about, at most: in between handlers of signals run */
-#define BASIC_NS 0.3f   /* of a step of IEEE arithmetic, an element */
+#define BASIC_NS 0.3f   /* of a step of IEEE arithmetic, also of complex numbers, an element */
 #define COSTLY_NS 2.0f  /* of others */
 
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
@@ -1048,7 +1048,7 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
 static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
     int k = self->steps++;
     Step* step = &self->step[k];
-    self->ns += (float)self->size * (loops->of[type].basic && !loops->kernels ? BASIC_NS : COSTLY_NS);
+    self->ns += (float)self->size * ((loops->of[type].basic || (loops->of[type].joins && PyTypeNum_ISCOMPLEX(type))) && !loops->kernels ? BASIC_NS : COSTLY_NS);
     step->loops = loops, step->type = (short)type, step->out = loops->of[type].out;
     self->wide |= PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISCOMPLEX(step->out);
     memcpy(step->of, of, sizeof(step->of));
