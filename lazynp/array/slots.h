@@ -384,12 +384,25 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     Py_XDECREF(memory);
 }
 
-/* Let `a` have the value of a step (`made`, taken over; `old`: room for the value that waits) where it has its dtype and shape, and nobody sees that it lies elsewhere.  `x`: the memory it had
-   when that was recorded, which may have had code run; NULL where it waited.  Returns `a`, or NULL. */
-static PyObject* cell_takes(PyObject* a, PyArrayObject* x, Cell* made, Cell* old, int type, int ndim, const npy_intp* dims) {
-    Chain* next = made && IS_CHAIN((PyObject*)made) ? CHAIN_OF(made) : NULL;
-    int same = next && !lies_otherwise(next) && (next->closed == ITEM ? next->step[0].out : next->step[STEP_OF(made)].out) == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
-    if (same && is_alone(a, 1) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) {
+/* Let `a` have the value of the step `loops` of `b` and `c` (or NULL), where that has its dtype and shape: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception,
+   where it is to be written now. */
+static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject* a) {
+    Cell *old = NULL, *made;
+    Chain* next;
+    PyArrayObject* x;
+    int type, ndim, same;
+    npy_intp dims[AXES];
+    if (Py_TYPE(a) != array_type || !is_alone(a, 0)) return NULL;
+    x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
+    if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
+    type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
+    memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
+    if (x == NULL && (old = chain_cell()) == NULL) return NULL;
+    made = (Cell*)step_next(loops, b, c);
+    if (made == NULL) made = (Cell*)chain_step(loops, b, c);
+    next = made ? CHAIN_OF(made) : NULL;
+    same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
+    if (same && is_alone(a, 1) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
         Py_INCREF(a);
     } else {
@@ -399,44 +412,14 @@ static PyObject* cell_takes(PyObject* a, PyArrayObject* x, Cell* made, Cell* old
     return a;
 }
 
-/* What `a`, which is to be written, is; 0 where a write is no step.  `old` is room for its value where that waits. */
-static int rebinds(PyObject* a, PyArrayObject** x, Cell** old, int* type, int* ndim, npy_intp* dims) {
-    *old = NULL;
-    if (!is_alone(a, 0)) return 0;
-    *x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
-    if (*x ? PyArray_NDIM(*x) > AXES || !PyArray_IS_C_CONTIGUOUS(*x) : lies_otherwise(CHAIN_OF(a))) return 0; /* the result has the order of C */
-    *type = *x ? PyArray_TYPE(*x) : step_type(CHAIN_OF(a), STEP_OF(a)), *ndim = *x ? PyArray_NDIM(*x) : CHAIN_OF(a)->ndim;
-    if (*ndim == 0) return 0;
-    memcpy(dims, *x ? PyArray_DIMS(*x) : CHAIN_OF(a)->dims, (size_t)*ndim * sizeof(npy_intp));
-    return *x || (*old = chain_cell()) != NULL;
-}
-
 #define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
 
-/* `a op= b` as a step: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
+/* `a op= b` as a step, likewise. */
 static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
-    Cell *old, *made;
     PyArrayObject* x;
-    int type, ndim;
-    npy_intp dims[AXES];
     if (op >= POW || binary_loops[op].ufunc == NULL || Py_TYPE(a) != array_type) return NULL;
     if (!IS_CHAIN(b) && !WAITS(a) && (x = plain_of(a)) && PyArray_NBYTES(x) <= AT_ONCE) return NULL;
-    if (!rebinds(a, &x, &old, &type, &ndim, dims)) return NULL;
-    made = (Cell*)step_next(&binary_loops[op], a, b);
-    if (made == NULL) made = (Cell*)chain_step(&binary_loops[op], a, b);
-    return cell_takes(a, x, made, old, type, ndim, dims);
-}
-
-/* `f(b, c, out=a)`, likewise. */
-static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject* a) {
-    Cell *old, *made;
-    PyArrayObject* x;
-    int type, ndim;
-    npy_intp dims[AXES];
-    if (Py_TYPE(a) != array_type || !rebinds(a, &x, &old, &type, &ndim, dims)) return NULL;
-    made = (Cell*)step_next(loops, b, c);
-    if (made == NULL) made = (Cell*)chain_step(loops, b, c);
-    return cell_takes(a, x, made, old, type, ndim, dims);
+    return into_recorded(&binary_loops[op], a, b, a);
 }
 
 /* Of a step and its copy on the same tape exchange the cells: the copy is computed only if `b`, whose value was copied, is kept. */
