@@ -578,13 +578,16 @@ static Chain* oldest_waiting(void) {
 
 static PyThreadState* pausing; /* the thread that looks at what waits, and has nothing of it computed */
 
+#define WALKED_MOST 256 /* tapes that writes have looked at since all was computed, after which all is computed: loops over elements then find nothing that waits */
+static int walked;
+
 static int settle_all(void) {
     Chain* self;
     if (pausing == PyThreadState_Get()) return 0;
     if (faded_count) faded_go();
     while ((self = oldest_waiting()))
         if (tape_settle(self)) return -1;
-    orphaned_bytes = 0; /* what still waits has failed, or is being computed */
+    orphaned_bytes = 0, walked = 0; /* what still waits has failed, or is being computed */
     return 0;
 }
 
@@ -605,14 +608,11 @@ static int tape_reads(const Chain* self, PyArrayObject* x) {
     return 0;
 }
 
-#define WALKED_MOST 256 /* tapes that writes have looked at, after which all is computed: loops over elements then find nothing that waits */
-static int walked;
-
 /* Have all that reads the memory of `x` computed, which is about to be written; what else waits goes on waiting.  -1 where NumPy raises. */
 static int readers_settle(PyArrayObject* x) {
     Chain* self = waiting.after;
     if (pausing == PyThreadState_Get()) return 0;
-    if ((walked += waiting_count) > WALKED_MOST) return walked = 0, settle_all();
+    if ((walked += waiting_count) > WALKED_MOST) return settle_all();
     while (self != &waiting) {
         if (self->failed || (self->users && self->runner == PyThreadState_Get()) || !tape_reads(self, x)) {
             self = self->after;

@@ -89,10 +89,16 @@ def test_what_reads_an_array_that_is_there_keeps_its_value(way: str) -> None:
     assert [each.tobytes() for each in work(lazynp)] == [each.tobytes() for each in work(numpy)]
 
 
-def test_a_write_leaves_waiting_what_does_not_read_its_memory() -> None:
+@pytest.mark.parametrize("earlier", range(0, 130))
+def test_a_write_leaves_waiting_what_does_not_read_its_memory(earlier: int) -> None:
+    """Also where the program has written beside other tapes before, which were computed since."""
     core.settle()
     a, b, c = lazynp.zeros(50), lazynp.ones(30), lazynp.ones((4, 5))
+    kept = [b * 3 + 1, c + 2]
+    for k in range(earlier):
+        a[0] = k
     core.settle()
+    del kept
     before = core.chain_counts()
     d, e = b * 2 + 1, c * 3
     a[3], a[5:8], a[::2] = 1.5, 2, b[:25]
