@@ -163,8 +163,8 @@ static PyArrayObject* memory_left(const Chain* self, const Outs* outs, int k) {
 static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     RowsFunction function;
     Hot* known;
-    Rows2 of;
-    int raised, minded = self->minded;
+    Rows2 of, flat;
+    int raised, minded = self->minded, lays, how[CHAIN_STEPS + 1];
     if (self->size == 0 || !rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
         PyArrayObject* left;
@@ -173,11 +173,12 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
         else if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
-    known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
+    if ((lays = hot_lays(self, &of))) sides_flat(self, &of, how, &flat);
+    known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (lays || of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, lays ? &flat : &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
     pieces_alone = outs->over;
-    if (function) raised = !hot_run(function, self, &of, outs, minded);
+    if (function) raised = !hot_run(function, self, &of, outs, minded, lays);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
         raised = pass_run(self, outs, &of, minded);

@@ -30,6 +30,12 @@ typedef struct {
 /* One element operation costs a vector's share of some cycles, one call of a loop as much as some hundred of them. */
 #define HOT_CALL 300
 #define HOT_ROW 4 /* elements in a row, fewer are not worth a turn of a loop over rows */
+#define HOT_SIDES 64       /* elements in a row, more are never laid side by side */
+#define HOT_VECTOR 64      /* bytes in a vector: what is left of a row is computed one by one */
+#define HOT_ONE 0.25f      /* nanoseconds that one step of such an element takes, divisions and roots among them */
+#define HOT_FUNCTION 10.0f /* and a function */
+#define HOT_BEGUN 1.0f     /* nanoseconds that laying a row takes, and each of its elements */
+#define HOT_LAID 0.13f
 #define HOT_KEPT 8 /* what is on disk costs so much less than compiling */
 #define HOT_AHEAD 4 /* and what is compiled while the program goes on, so much */
 #define HOT_AGAIN 32 /* how often one asks for that: each time that it has cost so much again */
@@ -111,6 +117,7 @@ typedef struct {
     const Rows2* of;
     const Outs* outs;
     const Pass* again; /* by NumPy's loops, of what is written over an operand */
+    Desk* desk;        /* where short rows are laid side by side; NULL where none are */
 } HotRun;
 
 /* Elements in one row, block by block: results that lie where an operand lies are copied there when no error was raised; else NumPy's loops compute them again. */
@@ -135,12 +142,29 @@ static void hot_over(const HotRun* self, npy_intp first, npy_intp n, int thread)
     }
 }
 
+/* Short rows, side by side: the function is that of one long row. */
+static void hot_sides(const HotRun* self, npy_intp row, npy_intp count, int thread) {
+    const Chain* chain = self->chain;
+    char* to[CHAIN_STEPS];
+    Sides sides;
+    sides_begin(&sides, chain, self->of, thread ? desks[thread] : self->desk, SIDES_ELEMENTS, count);
+    for (npy_intp past = row + count; row < past; row += sides.most) {
+        npy_intp rows = past - row < sides.most ? past - row : sides.most;
+        int outs = 0;
+        sides_next(&sides, row, rows);
+        for (int k = 0; k < chain->steps; k++)
+            if (self->outs->to[k]) to[outs++] = self->outs->to[k] + row * self->of->length * step_size(chain, k);
+        self->function(sides.at, sides.flat.across, sides.flat.along, chain->value, to, 1, rows * self->of->length);
+    }
+}
+
 static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int thread) {
     const HotRun* self = (const HotRun*)pieces;
     const Rows2* of = self->of;
     const Chain* chain = self->chain;
     char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
     if (self->outs->over) return hot_over(self, first, rows, thread), 0;
+    if (self->desk) return hot_sides(self, first, rows, thread), 0;
     if (of->rows == 1) {
         int count = 0;
         for (int k = 0; k < chain->steps; k++)
@@ -162,8 +186,18 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int th
     return 0;
 }
 
-/* Compute by machine code; whether that was all. */
-static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, const Outs* outs, int minded) {
+/* Whether laying short rows side by side costs less than computing one by one what of each row fills no vector. */
+static int hot_lays(const Chain* self, const Rows2* of) {
+    float ns = 0, laid = 0;
+    if (of->rows == 1 || of->length >= HOT_SIDES || !sides_fit(self)) return 0;
+    for (int k = 0; k < self->steps; k++) ns += self->step[k].loops->kernels ? HOT_FUNCTION : HOT_ONE;
+    for (int k = 0; k < self->arrays; k++)
+        if (lies_in_rows(of, k, PyArray_ITEMSIZE(self->array[k])) == LIES_APART) laid += HOT_BEGUN + HOT_LAID * (float)of->length;
+    return ns * (float)(of->length % (HOT_VECTOR / step_size(self, self->steps - 1))) > laid;
+}
+
+/* Compute by machine code; whether that was all.  `lays`: short rows are laid side by side. */
+static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, const Outs* outs, int minded, int lays) {
     HotRun run = {.function = function, .chain = self, .of = of, .outs = outs};
     double ns = (double)self->size * self->steps * HOT_NS;
     int raised, threads = 1, block[CHAIN_STEPS];
@@ -172,13 +206,13 @@ static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, co
     run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
     if (self->size >= LONG_FROM && ns >= (double)pieces_ns && !(ns < PIECES_FETCH * (double)pieces_ns && pass_memory(self, outs) < PIECES_NEAR))
         threads = pieces_threads(ns, 0);
-    if (outs->over) {
-        pass_begin(&again, self, outs, of, block, minded);
-        threads = desks_ready(threads), run.again = &again;
-        if ((again.desk = desk_take()) == NULL) return 0;
+    if (outs->over) pass_begin(&again, self, outs, of, block, minded), run.again = &again;
+    if (outs->over || lays) {
+        threads = desks_ready(threads);
+        if ((run.desk = again.desk = desk_take()) == NULL) return 0;
     }
     raised = pieces_do(&run.pieces, threads, ns);
-    if (outs->over) desk_leave(again.desk);
+    if (run.desk) desk_leave(run.desk);
     flags_clear(1);
     hot_runs += !raised;
     return !raised;

@@ -216,28 +216,54 @@ static void sides_laid(char* to, const char* from, const Rows2* of, int k, npy_i
     }
 }
 
+/* Arrays with short rows, laid side by side, block by block. */
+typedef struct {
+    const Chain* chain;
+    const Rows2* of;
+    Desk* desk;
+    npy_intp most; /* rows in a block */
+    int how[CHAIN_STEPS + 1];
+    char *from[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1]; /* the arrays, and the block's elements of them */
+    Rows2 flat;                                        /* how those lie */
+} Sides;
+
+/* How arrays lie when they are laid side by side: one element for all, or like the result. */
+static void sides_flat(const Chain* self, const Rows2* of, int* how, Rows2* flat) {
+    flat->rows = flat->within = 1, flat->length = self->size;
+    for (int k = 0; k < self->arrays; k++) {
+        npy_intp size = PyArray_ITEMSIZE(self->array[k]);
+        how[k] = lies_in_rows(of, k, size);
+        flat->over[k] = flat->across[k] = 0, flat->along[k] = how[k] == LIES_ONE ? 0 : size;
+    }
+}
+
+/* `count` rows are to come. */
+static void sides_begin(Sides* self, const Chain* chain, const Rows2* of, Desk* desk, npy_intp block, npy_intp count) {
+    self->chain = chain, self->of = of, self->desk = desk, self->most = of->length < block ? block / of->length : 1;
+    sides_flat(chain, of, self->how, &self->flat);
+    for (int k = 0; k < chain->arrays; k++) {
+        self->from[k] = PyArray_BYTES(chain->array[k]);
+        self->at[k] = self->how[k] == LIES_ONE ? self->from[k] : desk->laid[k];
+        if (self->how[k] == LIES_SAME) sides(desk->laid[k], self->from[k], count < self->most ? count : self->most, of->length, 0, of->along[k], PyArray_ITEMSIZE(chain->array[k]));
+    }
+}
+
+static void sides_next(Sides* self, npy_intp row, npy_intp rows) {
+    for (int k = 0; k < self->chain->arrays; k++)
+        if (self->how[k] == LIES_APART) sides_laid(self->desk->laid[k], self->from[k], self->of, k, row, rows, PyArray_ITEMSIZE(self->chain->array[k]));
+        else if (self->how[k] == LIES_DENSE) self->at[k] = self->from[k] + row_at(self->of, k, row);
+}
+
 /* The same where rows are short, as many at a time as a block holds, side by side: `count` rows, from number `row` on. */
 static int sides_pass(const Chain* self, const Outs* outs, const int* block, const Rows2* of, Desk* desk, char** out, npy_intp row, npy_intp count) {
-    npy_intp n = of->length, most = n < chain_sizes.block ? chain_sizes.block / n : 1;
-    int how[CHAIN_STEPS + 1];
-    char *from[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1];
-    Rows2 flat = {.rows = 1, .within = 1};
-    for (int k = 0; k < self->arrays; k++) {
-        npy_intp bytes = PyArray_ITEMSIZE(self->array[k]);
-        from[k] = PyArray_BYTES(self->array[k]);
-        how[k] = lies_in_rows(of, k, bytes);
-        at[k] = how[k] == LIES_ONE ? from[k] : desk->laid[k];
-        flat.along[k] = how[k] == LIES_ONE ? 0 : bytes;
-        if (how[k] == LIES_SAME) sides(desk->laid[k], from[k], count < most ? count : most, n, 0, of->along[k], bytes);
-    }
-    for (npy_intp past = row + count; row < past; row += most) {
-        npy_intp rows = past - row < most ? past - row : most;
-        for (int k = 0; k < self->arrays; k++)
-            if (how[k] == LIES_APART) sides_laid(desk->laid[k], from[k], of, k, row, rows, PyArray_ITEMSIZE(self->array[k]));
-            else if (how[k] == LIES_DENSE) at[k] = from[k] + row_at(of, k, row);
-        if (steps_run(self, outs, block, at, &flat, desk, out, rows * n)) return 1;
+    Sides sides;
+    sides_begin(&sides, self, of, desk, chain_sizes.block, count);
+    for (npy_intp past = row + count; row < past; row += sides.most) {
+        npy_intp rows = past - row < sides.most ? past - row : sides.most;
+        sides_next(&sides, row, rows);
+        if (steps_run(self, outs, block, sides.at, &sides.flat, desk, out, rows * of->length)) return 1;
         for (int k = 0; k < self->steps; k++)
-            if (out[k]) out[k] += rows * n * step_size(self, k);
+            if (out[k]) out[k] += rows * of->length * step_size(self, k);
     }
     return 0;
 }

@@ -77,6 +77,30 @@ def test_machine_code_computes_what_numpy_does(name: str, dtype: Any) -> None:
         assert count == wanted
 
 
+def of_short_rows(x: Any, y: Any, row: Any) -> Any:
+    """Planes, rows and elements apart, a row and a column for all; of truth values, and a division by zero in what is no part of them."""
+    u, v, w = x[1:-1, 1:-1, 1:-1], y[2:, :-2, :-2:2], y[:-2, 1:-1, : x.shape[2] - 2]
+    p = u * v - w * row
+    q = numpy.where(p > 0, p, v * 2) if isinstance(x, numpy.ndarray) else lazynp.where(p > 0, p, v * 2)
+    return [(q * q + p) / (u + 1) - x[1:-1, :1, :1] * q + w * v - u * (p - w) * (q + v) + p * q * 0.5]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [float, numpy.float32])
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 6, 7, 8, 9, 15, 17, 31, 33, 65])
+def test_short_rows_are_laid_side_by_side(length: int, dtype: Any, threads: int) -> None:
+    numbers = numpy.random.default_rng(length)
+    x, y = (numbers.random((23, 31, each)).astype(dtype) for each in (length + 2, 2 * length + 2))
+    row = numbers.random(length).astype(dtype)
+    expected = of_short_rows(x, y, row)
+    given = [lazynp.array(each) for each in (x, y, row)]
+    with config.override(threads=threads):
+        forced(of_short_rows(*given))
+        result, (passes, steps, compiled) = counted(lambda: forced(of_short_rows(*given)))
+    same(result, expected)
+    assert (compiled, steps) == (passes, 0)
+
+
 # Several results -------------------------------------------------------------------------------------------------------------------
 
 

@@ -89,7 +89,7 @@ def test_what_reads_an_array_that_is_there_keeps_its_value(way: str) -> None:
     assert [each.tobytes() for each in work(lazynp)] == [each.tobytes() for each in work(numpy)]
 
 
-@pytest.mark.parametrize("earlier", range(0, 130))
+@pytest.mark.parametrize("earlier", range(130))
 def test_a_write_leaves_waiting_what_does_not_read_its_memory(earlier: int) -> None:
     """Also where the program has written beside other tapes before, which were computed since."""
     core.settle()
