@@ -268,10 +268,8 @@ def difference(program: Program, tier: str = "auto") -> str | None:
 
 
 # Reporting -----------------------------------------------------------------------------------------------------------------
-def shrunk(program: Program, tier: str) -> Program:
-    """Fewer lines with the same kind of difference."""
-    found = difference(program, tier)
-    assert found is not None
+def shrunk(program: Program, tier: str, found: str) -> Program:
+    """Fewer lines with the same kind of difference as the one that was found; all of them where that is not found again."""
     word = found.split(":")[0]
     lines = list(program.lines)
     size = max(len(lines) // 2, 1)
@@ -295,9 +293,9 @@ def _is_program(lines: list[str]) -> bool:
     return not any(isinstance(error, NameError) for error in under_numpy(Program(0, "exact", lines)).errors)
 
 
-def report(program: Program, tier: str) -> str:
-    """A failing program as a script, with the difference as its last line."""
-    program = shrunk(program, tier)
+def report(program: Program, tier: str, found: str) -> str:
+    """A failing program as a script, with the difference, and the one that is left when it runs by itself, as its last lines."""
+    program = shrunk(program, tier, found)
     theirs = under_numpy(program).errors
     lines = [
         f"try: {line}\nexcept {public(type(error)).__name__}: pass" if error else line
@@ -310,6 +308,7 @@ def report(program: Program, tier: str) -> str:
             "from numpy import inf, nan",
             "see, force = print, lambda x: getattr(x, 'realize', lambda: None)()",
             *lines,
+            f"# {found}",
             f"# {difference(program, tier)}",
         ]
     )
@@ -323,7 +322,8 @@ def grammar_of(seed: int) -> str:
 def check(seed: int, grammar: str, tier: str) -> str | None:
     """The report of a seed's program, if it differs."""
     program = write(seed, grammar)
-    return None if difference(program, tier) is None else report(program, tier)
+    found = difference(program, tier)
+    return None if found is None else report(program, tier, found)
 
 
 def checked(seeds: range, grammar: str, tier: str, threads: int) -> Iterator[str | None]:

@@ -108,7 +108,7 @@ def test_a_wrong_function_is_found_and_its_program_is_short(monkeypatch: pytest.
     roll = lazynp.roll
     monkeypatch.setattr(lazynp, "roll", lambda x, shift, axis=None: roll(x, shift + 1, axis))
     wrong = next(program for seed in range(1000) if difference(program := write(seed, "exact")))
-    text = report(wrong, "auto")
+    text = report(wrong, "auto", difference(wrong) or "")
     assert "np.roll(" in text
     assert f"seed {wrong.seed}" in text
     assert len([line for line in text.splitlines() if line.startswith("v")]) < 8
