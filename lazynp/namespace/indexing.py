@@ -216,16 +216,21 @@ class Index:
         The index arrays as they lie in memory.
     position : int
         Where the index arrays' axes go in the result.
+    strides : tuple of int
+        Of the axes of ``view``, in the memory of the array itself: as if no mask's axes had been flattened, which may have copied it.
     """
 
-    __slots__ = ("arrays", "axes", "given", "position", "view")
+    __slots__ = ("arrays", "axes", "given", "position", "strides", "view")
 
-    def __init__(self, view: arrays.ndarray, axes: list[int], indices: list[Node], given: list[Any], position: int) -> None:
+    def __init__(
+        self, view: arrays.ndarray, axes: list[int], indices: list[Node], given: list[Any], position: int, strides: tuple[int, ...]
+    ) -> None:
         self.view = view
         self.axes = axes
         self.arrays = indices
         self.given = given
         self.position = position
+        self.strides = strides
 
 
 def _advanced(x: arrays.ndarray, key: Any) -> Index:
@@ -246,6 +251,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
     region: list[tuple[int, int]] = []
     lengths: list[int] = []
     grouped: list[int] = []  # lengths with a mask's axes as one
+    begins: list[int] = []  # which of the lengths each of these begins with
     new: list[int] = []  # axis map: which axes of the grouped array stay, and where new ones come
     bounds: list[tuple[arrays.ndarray, int, int]] = []  # (index array, length of its axis, axis)
     advanced: list[tuple[int, Any]] = []  # (axis of the view after the map, index array)
@@ -257,6 +263,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
         elif part is Ellipsis:
             for _ in range(ndim - taken):
                 region.append((0, 1))
+                begins.append(len(lengths))
                 lengths.append(shape[axis])
                 new.append(len(grouped))
                 grouped.append(shape[axis])
@@ -265,6 +272,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
             start, stop, step = part.indices(shape[axis])
             n = len(range(start, stop, step))
             region.append((start, step) if n else (0, 1))
+            begins.append(len(lengths))
             lengths.append(n)
             new.append(len(grouped))
             grouped.append(n)
@@ -275,6 +283,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
             if not 0 <= at < n:
                 raise _outside(part, axis, n)
             region.append((at, 1))
+            begins.append(len(lengths))
             lengths.append(1)
             grouped.append(1)
             places.append(place)
@@ -287,6 +296,8 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
                 first_axis = len(new)
             if part.dtype == BOOL:
                 n = _mask_size(part, shape, axis)
+                if part.shape:
+                    begins.append(len(lengths))
                 for m in shape[axis : axis + len(part.shape)]:
                     region.append((0, 1))
                     lengths.append(m)
@@ -299,6 +310,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
             else:
                 n = shape[axis]
                 region.append((0, 1))
+                begins.append(len(lengths))
                 lengths.append(n)
                 index = part
                 bounds.append((part, n, axis))
@@ -307,16 +319,20 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
             new.append(len(grouped))
             grouped.append(n)
     view = arrays.view_slice(x, tuple(region), tuple(lengths))
-    if tuple(grouped) != tuple(lengths):
-        view = arrays.view_reshape(view, tuple(grouped))
-    view = arrays.view_axes(view, tuple(new))
+    if tuple(grouped) == tuple(lengths):
+        view = arrays.view_axes(view, tuple(new))
+        strides = arrays.geometry(view)[1]
+    else:
+        steps = arrays.geometry(view)[1]
+        view = arrays.view_axes(arrays.view_reshape(view, tuple(grouped)), tuple(new))
+        strides = tuple([0 if k == NEW else steps[begins[k]] for k in new])
     consecutive = places[-1] - places[0] == len(places) - 1
     given = [index for _, index in advanced]
     indices = [_index_node(index) for index in given]
     if 0 not in _broadcast(indices):  # no element is looked up where an index array of none is among them
         for part, n, axis in bounds:
             _checked(part, n, axis)
-    return Index(view, [at for at, _ in advanced], indices, given, first_axis if consecutive else 0)
+    return Index(view, [at for at, _ in advanced], indices, given, first_axis if consecutive else 0, strides)
 
 
 def positions(x: arrays.ndarray) -> Sequence[Any]:
@@ -501,8 +517,7 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     node = build.gather(node, *[build.expand(i, common) for i in index.arrays])
     lead, trail = len(common), len(rest)
     # NumPy lays the index arrays' axes out first, then the others in the array's own memory order, and shows them in the key's order.
-    strides = arrays.geometry(view)[1]
-    order = memory_order(tuple([shape[a] for a in rest]), tuple([strides[a] for a in rest]), 0)
+    order = memory_order(tuple([shape[a] for a in rest]), tuple([index.strides[a] for a in rest]), 0)
     memory = (*range(lead), *[lead + a for a in (order or range(trail))])
     if prod([shape[a] for a in rest]) == 1:
         memory = _lead_order(index.given, common, node.shape) or memory
