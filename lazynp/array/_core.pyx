@@ -116,7 +116,7 @@ cdef extern from "counting.h":
     int chain_register(PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*) except -1
     long long* chain_results
     long long hot_runs, hot_work
-    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, long long)
+    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, long long, Py_ssize_t)
     int settle_all() except -1
     object tape_told(object)
     void tape_seal(object)
@@ -367,12 +367,12 @@ def chain(state, place, root, step, tell, raised, cast, compiled, pool, outside)
     chain_register(_keep(state), _keep(place), _keep(root), _keep(step), _keep(tell), _keep(raised), _keep(cast), _keep(compiled), _keep(pool), _keep(outside))
 
 
-def chain_sizes(least, row, block, work=500_000_000):
+def chain_sizes(least, row, block, work=500_000_000, written=16384):
     """Record results of ``least`` elements and more, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
-    What has cost ``work`` element operations is compiled.
+    What has cost ``work`` element operations is compiled; writes of parts of ``written`` bytes and more wait.
     """
-    chain_resize(least, row, block, work)
+    chain_resize(least, row, block, work, written)
 
 
 def chain_counts():

@@ -5,7 +5,7 @@
 #ifndef LAZYNP_ATTRIBUTES_H
 #define LAZYNP_ATTRIBUTES_H
 
-#include "items.h"
+#include "putting.h"
 
 enum { ITS_SHAPE, ITS_DTYPE, ITS_NDIM, ITS_SIZE };
 

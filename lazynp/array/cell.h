@@ -53,6 +53,7 @@ typedef struct {
     npy_intp lengths[2 * RAW_AXES]; /* the shape and the strides */
     PyObject* holds; /* of a view: whose memory it is, an array or another of these; else NULL */
     int views;       /* how many hold this one */
+    int seen;        /* by tapes, while they are walked through (`shown_by_one`) */
 } Raw;
 static PyTypeObject raw_type;
 #define IS_RAW(x) (Py_TYPE(x) == &raw_type)
@@ -136,10 +137,16 @@ static int cell_clear(PyObject* object) {
     return 0;
 }
 
+/* Whether memory goes with what a cell shows: views leave it to its owner. */
+static inline int owns_memory(PyObject* x) { return IS_RAW(x) ? ((Raw*)x)->holds == NULL : PyArray_CheckExact(x) && PyArray_CHKFLAGS((PyArrayObject*)x, NPY_ARRAY_OWNDATA); }
+
+static PyObject *part_view, *part_parent; /* the latest view of a view, and that one, as long as both are there: both name the owner of the memory */
+
 static inline void cell_release(PyObject* self) {
+    if (self == part_view || self == part_parent) part_view = part_parent = NULL;
     PyObject_GC_UnTrack(self);
     if (WAITS(self)) forget_cell(self);
-    else if (waiting_count && ((Cell*)self)->base && (IS_RAW(((Cell*)self)->base) || PyArray_CheckExact(((Cell*)self)->base)) && Py_REFCNT(((Cell*)self)->base) > 1)
+    else if (waiting_count && ((Cell*)self)->base && owns_memory(((Cell*)self)->base) && Py_REFCNT(((Cell*)self)->base) > 1)
         orphaned_bytes += PyArray_NBYTES((PyArrayObject*)((Cell*)self)->base);
     if (((Cell*)self)->weakrefs) PyObject_ClearWeakRefs(self);
     cell_clear(self);

@@ -56,7 +56,14 @@ typedef struct {
     int of[ITEM_ARGS];
 } Item;
 
-enum { OPEN, ALONE, ITEM }; /* a tape that takes further steps; one step, over whole arrays; a function */
+enum { OPEN, ALONE, ITEM, PUT }; /* a tape that takes further steps; one step, over whole arrays; a function; a write of a part */
+
+/* A part of an array, where a result is to lie. */
+typedef struct {
+    char* data;
+    int ndim;
+    npy_intp dims[AXES], strides[AXES], size; /* of an element */
+} Target;
 
 /* Steps that wait, in the program's order, over one space of elements.  Cells that have a step's value name the tape and the step. */
 typedef struct Chain {
@@ -74,18 +81,23 @@ typedef struct Chain {
     int strided;  /* its result lies as NumPy lays it out, which may be another order than C's */
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
+    int fixed;    /* it reads what a later one writes: it stays before that one */
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
     float ns;        /* that computing it takes, about */
     npy_intp dims[AXES], size;
     npy_intp strides[AXES], offset;
+    PyArrayObject* place; /* of a write, and of views of what it leaves: where that lies; NULL of all else */
+    PyArrayObject* to;    /* of a write: the part that is written, with what its first source holds */
+    Target target;        /* that part */
     PyObject* state; /* of errors, in which all steps were recorded */
     int minded;      /* errors of which somebody is told */
     Step step[CHAIN_STEPS];
     Cell* cell[CHAIN_STEPS]; /* borrowed; NULL: nobody has this step's value */
+    struct Chain* put[CHAIN_STEPS]; /* the write that waits for this step's value; NULL: none does */
     Site site[CHAIN_STEPS];
-    PyArrayObject* array[CHAIN_STEPS + 1]; /* NULL where `source`, a cell, waits */
-    Cell* source[CHAIN_STEPS + 1];
+    PyArrayObject* array[CHAIN_STEPS + 1]; /* NULL where it is not known yet */
+    Cell* source[CHAIN_STEPS + 1];         /* a cell that waits, whose array it is to be, or after which the array may be read */
     Value value[CHAIN_STEPS + 1];
     Item item;
 } Chain;
@@ -132,24 +144,42 @@ static void chain_free(Chain* self) {
     for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
     self->steps = 0;
     if (self->view && self->source[0]) self->source[0]->waiting_views--;
+    if (self->closed == PUT && self->source[0] && WAITS(self->source[0]) && CHAIN_OF(self->source[0]) && CHAIN_OF(self->source[0])->put[STEP_OF(self->source[0])] == self)
+        CHAIN_OF(self->source[0])->put[STEP_OF(self->source[0])] = NULL;
     for (int k = 0; k < self->arrays; k++) { /* what goes with them may have code run, which finds no such tape any more */
         Py_XDECREF(self->array[k]);
         source_drop(self->source[k]);
     }
     for (int k = 0; self->closed == ITEM && k < self->item.total; k++) Py_XDECREF(self->item.args[k]);
     if (self->closed == ITEM) Py_DECREF(self->item.call), Py_XDECREF(self->item.names);
+    Py_XDECREF(self->place), Py_XDECREF(self->to);
     Py_XDECREF(self->state);
     if (kept_chain_count < 8) kept_chains[kept_chain_count++] = self;
     else PyMem_Free(self);
 }
+
+#ifdef LAZYNP_CHECK
+static void tapes_sound(const char* where) {
+    for (const Chain* self = waiting.after; self != &waiting; self = self->after)
+        for (int k = 0; k < self->arrays; k++) {
+            const Cell* cell = self->source[k];
+            if (cell && WAITS(cell) && CHAIN_OF(cell) && CHAIN_OF(cell)->serial > self->serial) {
+                fprintf(stderr, "unsound at %s: tape %lld (closed %d, steps %d, users %d) reads %lld (closed %d)\n", where, self->serial, self->closed, self->steps, self->users, CHAIN_OF(cell)->serial, CHAIN_OF(cell)->closed);
+                abort();
+            }
+        }
+}
+#else
+#define tapes_sound(where) (void)0
+#endif
 
 /* A tape without steps, which does not wait yet. */
 static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* dims, npy_intp size) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
-    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = 0;
-    self->flat = 1, self->ns = 0;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->fixed = 0;
+    self->flat = 1, self->ns = 0, self->place = self->to = NULL;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
     self->state = Py_NewRef(state), self->minded = minded;

@@ -36,7 +36,7 @@ static int sources_settle(Chain* self) {
         Py_DECREF(cell);
         if (found == NULL) return -1;
         if (self->source[k]) { /* else another thread has done it meanwhile */
-            self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
+            if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
             self->sources--;
             cell = self->source[k], self->source[k] = NULL; /* by now perhaps the cell that keeps the old value (`cell_rebind`) */
             source_drop(cell);
@@ -48,8 +48,8 @@ static int sources_settle(Chain* self) {
 
 /* What somebody has, and what that reads. */
 static void outs_of(const Chain* self, Outs* outs) {
-    outs->count = outs->over = 0;
-    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->is_over[k] = 0, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
+    outs->count = outs->over = outs->puts = 0;
+    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->put[k] = NULL, outs->given[k] = 0, outs->is_over[k] = 0, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
     outs_close(self, outs);
 }
 
@@ -168,7 +168,7 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     if (self->size == 0 || !rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
         PyArrayObject* left;
-        if (self->cell[k] == NULL) continue;
+        if (self->cell[k] == NULL || outs->given[k]) continue;
         if ((left = memory_left(self, outs, k))) made[k] = (PyArrayObject*)Py_NewRef((PyObject*)left), outs->over = outs->is_over[k] = 1;
         else if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
@@ -177,7 +177,7 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (lays || of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, lays ? &flat : &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
-    pieces_alone = outs->over;
+    pieces_alone = outs->over || outs->puts;
     if (function) raised = !hot_run(function, self, &of, outs, minded, lays);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
@@ -294,13 +294,14 @@ static void chain_become(Cell* cell, PyObject* made) {
 static void views_follow(Cell* cell) {
     PyArrayObject* x = cell->base && (IS_RAW(cell->base) || PyArray_CheckExact(cell->base)) ? (PyArrayObject*)cell->base : NULL;
     Chain* next;
-    if (x == NULL || !PyArray_IS_C_CONTIGUOUS(x)) return; /* who asks for one says that it cannot be had */
+    if (x == NULL) return; /* who asks for one says that it cannot be had */
     for (Chain* self = waiting.after; cell->waiting_views && self != &waiting; self = next) {
         PyArrayObject* made;
         Cell* view = self->cell[0];
         next = self->after;
         if (!self->view || self->source[0] != cell || view == NULL || self->step[0].out != PyArray_TYPE(x)) continue;
-        made = raw_view(x, self->ndim, self->dims, self->strides, PyArray_BYTES(x) + self->offset);
+        if (!self->place && !PyArray_IS_C_CONTIGUOUS(x)) continue;
+        made = self->place ? (PyArrayObject*)Py_NewRef((PyObject*)self->place) : raw_view(x, self->ndim, self->dims, self->strides, PyArray_BYTES(x) + self->offset);
         if (made == NULL) {
             PyArrayObject* array = array_of(x);
             Py_XINCREF(array ? PyArray_DESCR(array) : NULL);
@@ -344,6 +345,8 @@ static inline void chain_done(Chain* self) {
     if (--self->users == 0 && self->cells == 0) chain_free(self);
 }
 
+#include "puts.h"
+
 /* Compute what waits on a tape of several steps, or of one that has to be looked at closer. */
 static int tape_compute(Chain* self) {
     PyArrayObject* made[CHAIN_STEPS];
@@ -353,6 +356,7 @@ static int tape_compute(Chain* self) {
     for (int k = 0; k < self->steps; k++) made[k] = NULL, raised[k] = 0;
     outs_of(self, &outs);
     outs.raised = raised;
+    if (!self->closed) puts_of(self, &outs);
     if (!self->closed) fine = chain_run(self, &outs, made, &hot);
     if (!self->told) chain_results[!fine && !self->closed]++;
     if (!fine && !PyErr_Occurred()) fine = chain_steps(self, &outs, made);
@@ -360,6 +364,7 @@ static int tape_compute(Chain* self) {
     for (int k = 0; k < self->steps; k++) {
         if (fine && !failed && self->cell[k] && made[k]) failed = cell_settled(self, k, made[k]);
         else Py_XDECREF(made[k]);
+        if (fine && outs.given[k] && made[k] == NULL && self->put[k]) put_done(self, k);
     }
     if (pieces_wanted) (void)pieces_ready();
     for (int k = 0; k < self->steps && !failed; k++)
@@ -517,13 +522,14 @@ static int tape_settled(Chain* self) {
     int told = 0, small;
     self->users++, self->runner = PyThreadState_Get();
     if (self->view) return view_settle(self);
+    if (self->closed == PUT) return put_settle(self);
     if (self->sources && sources_settle(self) < 0) {
         self->failed = fails_for_good();
         return chain_done(self), -1;
     }
     if (self->closed == ITEM) return item_settle(self);
     small = self->closed == OPEN && !self->strided && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
-    if (self->steps == 1 && self->cell[0] && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
+    if (self->steps == 1 && self->cell[0] && self->put[0] == NULL && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
         int failed = 0;
         chain_results[0]++;
         if (self->cell[0]) failed = cell_settled(self, 0, made);
@@ -602,9 +608,14 @@ static int tape_reads(const Chain* self, PyArrayObject* x) {
     for (int k = 0; k < self->arrays; k++) {
         PyArrayObject* read = self->array[k];
         Cell* source = self->source[k];
+        if (source && read == NULL && WAITS(source) && CHAIN_OF(source)) read = CHAIN_OF(source)->place;
+        if (read) {
+            if (may_overlap(read, x)) return 1;
+            continue;
+        }
         if (source && WAITS(source)) continue;
         if (source && (source->base == NULL || !(IS_RAW(source->base) || PyArray_Check(source->base)))) return 1;
-        if (may_overlap(source ? (PyArrayObject*)source->base : read, x)) return 1; /* a source that has been computed meanwhile has its value in memory */
+        if (source && may_overlap((PyArrayObject*)source->base, x)) return 1; /* a source that has been computed meanwhile has its value in memory */
     }
     return 0;
 }
@@ -649,7 +660,9 @@ static int cell_lend(PyObject* x, int address) {
 }
 
 /* For tests: passes over few elements. */
-static void chain_resize(npy_intp from, npy_intp row, npy_intp block, long long work) {
+static npy_intp put_from = 16384; /* bytes of a part, from which on its write waits: less is copied in less time than it takes to record that */
+static void chain_resize(npy_intp from, npy_intp row, npy_intp block, long long work, npy_intp written) {
+    put_from = written;
     chain_sizes.from = from;
     chain_sizes.row = row > CHAIN_BLOCK ? CHAIN_BLOCK : row; /* rows that are laid side by side fit a block */
     chain_sizes.block = block < 1 ? 1 : block > CHAIN_BLOCK ? CHAIN_BLOCK : block;
@@ -805,6 +818,7 @@ typedef struct {
     int type;     /* -1: it is a number, or nothing that waits */
     int ndim;
     const npy_intp* dims;
+    Cell* root; /* what is to be there before the array is read; NULL: the operand itself, or nothing */
 } Read;
 
 /* The shape of operands together, and its elements; -1 where NumPy has to see to it. */
@@ -900,7 +914,7 @@ static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObje
         if (self->closed || self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
         if ((self->whole && !flat) || (whole && !self->flat)) continue;
         if (self->serial >= serial) return self;
-        if (tape_is_read(self)) continue;
+        if (tape_is_read(self) || self->fixed) continue;
         chain_leave(self);
         self->serial = ++chain_serial;
         chain_enter(self);
@@ -1032,16 +1046,21 @@ static inline int lies_flat(const Read* read, npy_intp size) {
     return read->array ? PyArray_IS_C_CONTIGUOUS(read->array) && size_of(read->array) == size : read->chain->size == size;
 }
 
+/* Put what was read of an operand behind those of a tape. */
+static inline void chain_reads(Chain* self, const Read* read, PyObject* x) {
+    int waits = read->array == NULL || read->root, k = self->arrays++;
+    self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)read->array);
+    self->source[k] = waits ? source_new(read->root ? (PyObject*)read->root : x) : NULL;
+    self->sources += waits;
+}
+
 /* Put an array that a tape takes, or a cell that waits, among its operands. */
 static int chain_array(Chain* self, const Read* read, PyObject* x) {
     int k;
     for (k = 0; k < self->arrays; k++)
-        if (read->array ? self->array[k] == read->array : self->source[k] == (Cell*)x) return k;
-    self->sources += read->array == NULL;
+        if (read->array ? self->array[k] == read->array && self->source[k] == read->root : self->array[k] == NULL && self->source[k] == (Cell*)x) return k;
     self->flat &= lies_flat(read, self->size);
-    self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)read->array);
-    self->source[k] = read->array ? NULL : source_new(x);
-    self->arrays++;
+    chain_reads(self, read, x);
     return k;
 }
 
@@ -1054,7 +1073,7 @@ static void chain_append(Chain* self, Loops* loops, int type, const Operand* of,
     self->wide |= PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISCOMPLEX(step->out);
     memcpy(step->of, of, sizeof(step->of));
     self->site[k] = *site;
-    self->cell[k] = cell;
+    self->cell[k] = cell, self->put[k] = NULL;
     if (cell) cell->before = (Cell*)self, cell->offset = k, self->cells++;
 }
 
@@ -1087,18 +1106,19 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
 }
 
 /* Whether what waits there may lie otherwise than results do, in C's order without gaps. */
-static inline int lies_otherwise(const Chain* self) { return self->strided || (self->view && !self->flat); }
+static inline int lies_otherwise(const Chain* self) { return self->strided || ((self->view || self->closed == PUT) && !self->flat); }
 
 /* Have what lies otherwise computed, for an operation that reads it: with its memory it is an operand like others.  -1 where NumPy raises. */
-static inline int operand_ready(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) ? chain_settle(x) : 0; }
+static inline int operand_ready(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) && !CHAIN_OF(x)->place ? chain_settle(x) : 0; }
 
 /* What an operand is, beside `other` (NULL: by itself); 0 where nothing that reads it is recorded. */
 static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
-    to->array = NULL, to->chain = NULL, to->type = -1;
+    to->array = NULL, to->chain = NULL, to->root = NULL, to->type = -1;
     if (Py_TYPE(x) != array_type) return 1;
     if (WAITS(x)) {
         Chain* chain = CHAIN_OF(x);
-        if (chain == NULL || lies_otherwise(chain)) return 0;
+        if (chain == NULL || (lies_otherwise(chain) && !chain->place)) return 0;
+        if (chain->place) to->array = chain->place, to->root = chain->view ? chain->source[0] : (Cell*)x;
         to->chain = chain, to->type = step_type(chain, STEP_OF(x)), to->ndim = chain->ndim, to->dims = chain->dims;
         return 1;
     }
@@ -1255,6 +1275,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     Py_INCREF(site.code);
     chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
     self->whole |= whole, self->flat &= flat;
+    tapes_sound("next");
     return (PyObject*)self->cell[self->steps - 1];
 }
 
@@ -1323,6 +1344,7 @@ reading: /* from here on no code of a program's runs */
     chain_append(self, loops, type, of, begun.cell, &begun.site);
     self->closed = joins ? OPEN : ALONE, self->whole |= whole;
     if (self->after == self) chain_enter(self);
+    tapes_sound("recorded");
     return recording_end(&begun, (PyObject*)begun.cell);
 strided: /* transposed, backwards: a tape of its own, whose step NumPy's loop or its ufunc does over the arrays as they lie */
     if (loops->kernels || nin > 2 || (loops >= cast_loops && loops < cast_loops + TYPES)) goto refused; /* a copy may have an order of its own */
@@ -1334,9 +1356,8 @@ strided: /* transposed, backwards: a tape of its own, whose step NumPy's loop or
             self->value[self->numbers] = value[o];
             of[o] = (Operand){OF_NUMBER, (short)self->numbers++};
         } else {
-            self->array[self->arrays] = (PyArrayObject*)Py_XNewRef((PyObject*)read[o].array), self->source[self->arrays] = read[o].array ? NULL : source_new(operands[o]);
-            self->sources += read[o].array == NULL;
-            of[o] = (Operand){OF_ARRAY, (short)self->arrays++};
+            of[o] = (Operand){OF_ARRAY, (short)self->arrays};
+            chain_reads(self, &read[o], operands[o]);
         }
     }
     chain_append(self, loops, type, of, begun.cell, &begun.site);

@@ -27,6 +27,9 @@ typedef struct {
     char type[CHAIN_STEPS + 1], lies[CHAIN_STEPS + 2]; /* of each array: its dtype, and a letter, ended by a zero */
 } Hot;
 
+/* Whether a step's result is wanted, in memory or put somewhere. */
+static inline int is_out(const Outs* outs, int k) { return outs->to[k] || outs->put[k]; }
+
 /* One element operation costs a vector's share of some cycles, one call of a loop as much as some hundred of them. */
 #define HOT_CALL 300
 #define HOT_ROW 4 /* elements in a row, fewer are not worth a turn of a loop over rows */
@@ -59,7 +62,7 @@ static int hot_is(const Hot* hot, const Chain* self, const Rows2* of, const Outs
     if (hot->steps != self->steps || hot->arrays != self->arrays) return 0;
     if (hot->outs != outs->count || memcmp(hot->step, self->step, (size_t)self->steps * sizeof(Step))) return 0;
     for (int k = 0; k < hot->outs; k++)
-        if (outs->to[hot->out[k]] == NULL) return 0;
+        if (!is_out(outs, hot->out[k])) return 0;
     for (int k = 0; k < self->arrays; k++)
         if (hot->type[k] != PyArray_TYPE(self->array[k]) || hot->lies[k] != array_lies(self, of, k)) return 0;
     return 1;
@@ -71,7 +74,7 @@ static Hot* hot_new(const Chain* self, const Rows2* of, const Outs* outs) {
     hot->asked = hot_work == 0, hot->steps = self->steps, hot->arrays = self->arrays;
     memcpy(hot->step, self->step, (size_t)self->steps * sizeof(Step));
     for (int k = 0; k < self->steps; k++)
-        if (outs->to[k]) hot->out[hot->outs++] = k;
+        if (is_out(outs, k)) hot->out[hot->outs++] = k;
     for (int k = 0; k < self->arrays; k++) hot->type[k] = (char)PyArray_TYPE(self->array[k]), hot->lies[k] = array_lies(self, of, k);
     return hot;
 }
@@ -83,7 +86,7 @@ static Hot* hot_of(const Chain* self, const Rows2* of, const Outs* outs) {
     for (int k = 0; k < self->steps; k++) {
         const Step* step = &self->step[k];
         hash = (hash ^ ((uint64_t)(uintptr_t)step->loops >> 4) ^ (uint64_t)(step->of[0].number * 8 + step->of[0].kind)) * 0x9E3779B97F4A7C15u;
-        hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type + 4096 * (outs->to[k] != NULL) + 8192 * step->of[2].number);
+        hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type + 4096 * is_out(outs, k) + 8192 * step->of[2].number);
     }
     for (int k = 0; k < self->arrays; k++) hash = (hash + (uint64_t)array_lies(self, of, k)) * 0x9E3779B97F4A7C15u;
     set = hot_table[hash >> (64 - HOT_BITS)];
@@ -117,44 +120,71 @@ typedef struct {
     const Rows2* of;
     const Outs* outs;
     const Pass* again; /* by NumPy's loops, of what is written over an operand */
-    Desk* desk;        /* where short rows are laid side by side; NULL where none are */
+    Desk* desk;        /* where blocks are computed; NULL where all of it is one call */
+    int lays;          /* short rows are laid side by side */
 } HotRun;
 
-/* Elements in one row, block by block: results that lie where an operand lies are copied there when no error was raised; else NumPy's loops compute them again. */
-static void hot_over(const HotRun* self, npy_intp first, npy_intp n, int thread) {
+/* What one call of the function computes: rows, or elements of one row, which begin at `at`. */
+typedef struct {
+    npy_intp row, begin; /* the first row, and the first element of it */
+    npy_intp rows, n;    /* how many, and elements of each */
+    char* at[CHAIN_STEPS + 1];
+    const Rows2* lies;
+} HotBlock;
+
+/* Few enough elements for a block: results that lie where an operand lies, or apart from one another, are copied there when no error was raised; else NumPy's loops compute them again. */
+static void hot_block(const HotRun* self, HotBlock* block, Desk* desk, int thread) {
     const Chain* chain = self->chain;
-    Desk* desk = thread ? desks[thread] : self->again->desk;
-    char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
-    for (npy_intp past = first + n; first < past; first += CHAIN_BLOCK) {
-        npy_intp some = past - first < CHAIN_BLOCK ? past - first : CHAIN_BLOCK;
-        int count = 0;
-        for (int k = 0; k < chain->steps; k++)
-            if (self->outs->to[k]) to[count++] = self->outs->is_over[k] ? desk->blocks[k] : self->outs->to[k] + first * step_size(chain, k);
-        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + first * self->of->along[k];
-        self->function(at, self->of->across, self->of->along, chain->value, to, 1, some);
-        if (flags_raised(1) & self->pieces.minded) {
-            flags_clear(0);
-            pass_piece(&self->again->pieces, first, some, thread);
-            continue;
+    const Outs* outs = self->outs;
+    npy_intp first = block->row * self->of->length + block->begin, n = block->rows * block->n;
+    char* to[CHAIN_STEPS];
+    int count = 0;
+    for (int k = 0; k < chain->steps; k++)
+        if (is_out(outs, k)) to[count++] = outs->put[k] || outs->is_over[k] ? desk->blocks[k] : outs->to[k] + first * step_size(chain, k);
+    self->function(block->at, block->lies->across, block->lies->along, chain->value, to, block->lies == self->of ? block->rows : 1, block->lies == self->of ? block->n : n);
+    if (outs->over && flags_raised(1) & self->pieces.minded) {
+        flags_clear(0);
+        desk->minded = self->pieces.minded;
+        if (self->of->rows > 1 && block->begin == 0 && block->n == self->of->length) pass_piece(&self->again->pieces, block->row, block->rows, thread);
+        else row_part(self->again, desk, block->row, block->begin, block->n);
+        return;
+    }
+    for (int k = 0; k < chain->steps; k++)
+        if (outs->put[k]) target_put(outs->put[k], first, n, desk->blocks[k]);
+        else if (outs->is_over[k]) memcpy(outs->to[k] + first * step_size(chain, k), desk->blocks[k], (size_t)(n * step_size(chain, k)));
+}
+
+/* Rows, or elements of one row, block by block. */
+static void hot_blocks(const HotRun* self, npy_intp first, npy_intp count, Desk* desk, int thread) {
+    const Chain* chain = self->chain;
+    const Rows2* of = self->of;
+    HotBlock block = {.lies = of, .rows = 1};
+    npy_intp past = first + count, whole = of->rows == 1 ? past : of->length, most = of->length < CHAIN_BLOCK ? CHAIN_BLOCK / of->length : 1;
+    for (npy_intp row = of->rows == 1 ? 0 : first; row < (of->rows == 1 ? 1 : past); row += block.rows) {
+        block.row = row, block.rows = 1;
+        if (of->rows > 1) { /* of one plane */
+            block.rows = of->within - row % of->within;
+            if (block.rows > past - row) block.rows = past - row;
+            if (block.rows > most) block.rows = most;
         }
-        for (int k = 0; k < chain->steps; k++)
-            if (self->outs->is_over[k]) memcpy(self->outs->to[k] + first * step_size(chain, k), desk->blocks[k], (size_t)(some * step_size(chain, k)));
+        for (block.begin = of->rows == 1 ? first : 0; block.begin < whole; block.begin += block.n) {
+            block.n = whole - block.begin < CHAIN_BLOCK ? whole - block.begin : CHAIN_BLOCK;
+            for (int k = 0; k < chain->arrays; k++) block.at[k] = PyArray_BYTES(chain->array[k]) + row_at(of, k, row) + block.begin * of->along[k];
+            hot_block(self, &block, desk, thread);
+        }
     }
 }
 
 /* Short rows, side by side: the function is that of one long row. */
-static void hot_sides(const HotRun* self, npy_intp row, npy_intp count, int thread) {
-    const Chain* chain = self->chain;
-    char* to[CHAIN_STEPS];
+static void hot_sides(const HotRun* self, npy_intp row, npy_intp count, Desk* desk, int thread) {
     Sides sides;
-    sides_begin(&sides, chain, self->of, thread ? desks[thread] : self->desk, SIDES_ELEMENTS, count);
-    for (npy_intp past = row + count; row < past; row += sides.most) {
-        npy_intp rows = past - row < sides.most ? past - row : sides.most;
-        int outs = 0;
-        sides_next(&sides, row, rows);
-        for (int k = 0; k < chain->steps; k++)
-            if (self->outs->to[k]) to[outs++] = self->outs->to[k] + row * self->of->length * step_size(chain, k);
-        self->function(sides.at, sides.flat.across, sides.flat.along, chain->value, to, 1, rows * self->of->length);
+    HotBlock block = {.begin = 0, .n = self->of->length, .lies = &sides.flat};
+    sides_begin(&sides, self->chain, self->of, desk, SIDES_ELEMENTS, count);
+    for (npy_intp past = row + count; row < past; row += block.rows) {
+        block.row = row, block.rows = past - row < sides.most ? past - row : sides.most;
+        sides_next(&sides, row, block.rows);
+        memcpy(block.at, sides.at, sizeof(block.at));
+        hot_block(self, &block, desk, thread);
     }
 }
 
@@ -163,8 +193,12 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int th
     const Rows2* of = self->of;
     const Chain* chain = self->chain;
     char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
-    if (self->outs->over) return hot_over(self, first, rows, thread), 0;
-    if (self->desk) return hot_sides(self, first, rows, thread), 0;
+    if (self->desk) {
+        Desk* desk = thread ? desks[thread] : self->desk;
+        if (self->lays) hot_sides(self, first, rows, desk, thread);
+        else hot_blocks(self, first, rows, desk, thread);
+        return 0; /* its flags are asked for at the end */
+    }
     if (of->rows == 1) {
         int count = 0;
         for (int k = 0; k < chain->steps; k++)
@@ -198,7 +232,7 @@ static int hot_lays(const Chain* self, const Rows2* of) {
 
 /* Compute by machine code; whether that was all.  `lays`: short rows are laid side by side. */
 static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, const Outs* outs, int minded, int lays) {
-    HotRun run = {.function = function, .chain = self, .of = of, .outs = outs};
+    HotRun run = {.function = function, .chain = self, .of = of, .outs = outs, .lays = lays};
     double ns = (double)self->size * self->steps * HOT_NS;
     int raised, threads = 1, block[CHAIN_STEPS];
     Pass again;
@@ -206,8 +240,8 @@ static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, co
     run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
     if (self->size >= LONG_FROM && ns >= (double)pieces_ns && !(ns < PIECES_FETCH * (double)pieces_ns && pass_memory(self, outs) < PIECES_NEAR))
         threads = pieces_threads(ns, 0);
-    if (outs->over) pass_begin(&again, self, outs, of, block, minded), run.again = &again;
-    if (outs->over || lays) {
+    if (outs->over) pass_begin(&again, self, outs, of, block, minded), again.sides = lays, run.again = &again;
+    if (outs->over || outs->puts || lays) {
         threads = desks_ready(threads);
         if ((run.desk = again.desk = desk_take()) == NULL) return 0;
     }
@@ -287,9 +321,9 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
             memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k + 5 * o) % TRIED * size, (size_t)size);
         }
     if (fine) {
-        Outs outs = {.count = 0, .over = 0};
+        Outs outs = {.count = 0, .over = 0, .puts = 0};
         memset(outs.wanted, 1, sizeof(outs.wanted));
-        memset(outs.to, 0, sizeof(outs.to));
+        memset(outs.to, 0, sizeof(outs.to)), memset(outs.put, 0, sizeof(outs.put));
         for (int k = 0; k < hot->outs; k++) outs.to[hot->out[k]] = wanted[k], to[k] = found[k];
         blocks_assign(&tried, &outs, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);

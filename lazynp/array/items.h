@@ -229,15 +229,13 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
         self->item.args[k] = of >= 0 || (joined && k == 0) ? NULL : Py_NewRef(args[k]);
     }
     for (int o = 0; o < call->count; o++) {
-        self->array[o] = (PyArrayObject*)Py_XNewRef((PyObject*)call->read[o].array);
-        self->source[o] = call->read[o].array ? NULL : source_new(call->operands[o]);
-        self->sources += call->read[o].array == NULL;
-        self->arrays++;
+        chain_reads(self, &call->read[o], call->operands[o]);
     }
     self->step[0].loops = NULL, self->step[0].out = call->out;
-    self->steps = 1, self->site[0] = begun->site, self->cell[0] = begun->cell, self->cells = 1;
+    self->steps = 1, self->site[0] = begun->site, self->cell[0] = begun->cell, self->put[0] = NULL, self->cells = 1;
     begun->cell->before = (Cell*)self, begun->cell->offset = 0;
     chain_enter(self);
+    tapes_sound("item");
     return (PyObject*)begun->cell;
 }
 
@@ -294,7 +292,7 @@ static int shadow_of(PyObject* a, Raw* shadow) {
     shadow->fields.nd = chain->ndim, shadow->fields.dimensions = shadow->lengths, shadow->fields.strides = shadow->lengths + RAW_AXES;
     if ((shadow->fields.descr = raw_dtypes[type]) == NULL) return 0;
     step = PyDataType_ELSIZE(shadow->fields.descr);
-    for (int k = chain->ndim; k--; step *= chain->dims[k]) shadow->lengths[k] = chain->dims[k], shadow->lengths[RAW_AXES + k] = chain->view ? chain->strides[k] : step;
+    for (int k = chain->ndim; k--; step *= chain->dims[k]) shadow->lengths[k] = chain->dims[k], shadow->lengths[RAW_AXES + k] = chain->view || chain->place ? chain->strides[k] : step;
     shadow->fields.data = (char*)0 + (chain->view ? chain->offset : 0);
     return 1;
 }
@@ -313,7 +311,7 @@ static PyObject* view_waits(const Place* at, PyObject* callable, PyObject* const
     if (IS_CHAIN(a) && CHAIN_OF(a) && CHAIN_OF(a)->serial == serial) { /* code of a program's may have run */
         Chain *from = CHAIN_OF(a), *self;
         Cell* root = from->view ? from->source[0] : (Cell*)a;
-        call.read[0] = (Read){.array = NULL, .chain = from, .type = step_type(from, STEP_OF(a)), .ndim = from->ndim, .dims = from->dims};
+        call.read[0] = (Read){.array = NULL, .root = NULL, .chain = from, .type = step_type(from, STEP_OF(a)), .ndim = from->ndim, .dims = from->dims};
         call_gives(&call, call.read[0].type, at->ndim, at->dims);
         if ((made = call_waits(&call, &begun, NULL, callable, args, n, NULL, 0))) {
             self = CHAIN_OF(made);
@@ -323,6 +321,11 @@ static PyObject* view_waits(const Place* at, PyObject* callable, PyObject* const
             }
             self->view = 1, root->waiting_views++;
             self->offset = at->data - (char*)0;
+            if (from->place) {
+                PyArrayObject* whole = from->view ? CHAIN_OF(root)->place : from->place;
+                self->place = raw_view(whole, at->ndim, at->dims, at->strides, PyArray_BYTES(whole) + self->offset);
+                if (self->place == NULL && PyErr_Occurred()) PyErr_Clear(); /* it is computed when it is read */
+            }
             memcpy(self->strides, at->strides, (size_t)at->ndim * sizeof(npy_intp));
             self->flat = (flags_of(at->ndim, at->dims, at->strides, PyDataType_ELSIZE(raw_dtypes[call.out]), 0) & NPY_ARRAY_C_CONTIGUOUS) != 0;
             Py_SETREF(((Cell*)made)->view, Py_NewRef(owner_of((PyObject*)root)));
@@ -419,8 +422,10 @@ static PyObject* sites_told(const Chain* self) {
 
 /* What an array waits for: `(serial, step, steps, item, operands, sites)`; None where it does not. */
 static PyObject* tape_told(PyObject* x) {
-    const Chain* self = IS_CHAIN(x) ? CHAIN_OF(x) : NULL;
+    const Chain* self;
     PyObject *operands, *steps, *item, *sites, *made;
+    if (IS_CHAIN(x) && CHAIN_OF(x) && CHAIN_OF(x)->place && settle_cell(x) < 0) return NULL; /* what is written has no graph of its own */
+    self = IS_CHAIN(x) ? CHAIN_OF(x) : NULL;
     if (self == NULL) return Py_NewRef(Py_None);
     operands = PyList_New(0);
     for (int k = 0; operands && k < self->arrays; k++) {

@@ -38,11 +38,44 @@ static int desks_ready(int threads) {
     return desk_count < threads ? desk_count : threads;
 }
 
+/* Axes that follow one another are one: rows are as long as may be. */
+static void target_of(Target* to, PyArrayObject* x) {
+    to->data = PyArray_BYTES(x), to->size = PyArray_ITEMSIZE(x), to->ndim = 0;
+    for (int axis = 0; axis < PyArray_NDIM(x); axis++) {
+        npy_intp length = PyArray_DIM(x, axis), stride = PyArray_STRIDE(x, axis);
+        if (length == 1) continue;
+        if (to->ndim && to->strides[to->ndim - 1] == stride * length) to->dims[to->ndim - 1] *= length, to->strides[to->ndim - 1] = stride;
+        else to->dims[to->ndim] = length, to->strides[to->ndim++] = stride;
+    }
+    if (to->ndim == 0) to->dims[0] = 1, to->strides[0] = to->size, to->ndim = 1;
+}
+
+/* Put `n` elements, which follow one another, where those from number `first` on lie. */
+static void target_put(const Target* to, npy_intp first, npy_intp n, const char* from) {
+    int last = to->ndim - 1;
+    npy_intp at[AXES], length = to->dims[last], along = to->strides[last], row = first / length, begin = first % length;
+    char* begins = to->data;
+    for (int k = last - 1; k >= 0; k--) at[k] = row % to->dims[k], row /= to->dims[k], begins += at[k] * to->strides[k];
+    while (n > 0) {
+        npy_intp some = length - begin < n ? length - begin : n;
+        elements_copy(begins + begin * along, along, from, to->size, some, to->size);
+        from += some * to->size, n -= some, begin = 0;
+        for (int k = last - 1; k >= 0; k--) {
+            begins += to->strides[k];
+            if (++at[k] < to->dims[k]) break;
+            begins -= to->strides[k] * to->dims[k], at[k] = 0;
+        }
+    }
+}
+
 /* Which steps are computed, and where their results lie: in memory that somebody wants, or (NULL) in blocks. */
 typedef struct {
     char wanted[CHAIN_STEPS];
     char* to[CHAIN_STEPS];
-    int count; /* of results in memory */
+    const Target* put[CHAIN_STEPS]; /* where the elements of a block are put, which lie nowhere else */
+    int count; /* of results that somebody wants */
+    int puts;  /* of them that are put */
+    char given[CHAIN_STEPS]; /* where it lies, or is put, is not this call's to say */
     int over;  /* some lie where an operand lies: nothing is computed twice, and errors are collected, in `raised` */
     char is_over[CHAIN_STEPS];
     int* raised; /* of each step */
@@ -74,12 +107,12 @@ static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
         if (!outs->wanted[k]) continue;
         for (int o = 0; o < step->loops->nin && outs->to[k] == NULL; o++) {
             int source = step->of[o].kind == OF_STEP ? step->of[o].number : -1;
-            if (source >= 0 && taken < 0 && last[source] == k && outs->to[source] == NULL && step_size(self, source) == step_size(self, k)) taken = block[source];
+            if (source >= 0 && taken < 0 && last[source] == k && outs->to[source] == NULL && outs->put[source] == NULL && step_size(self, source) == step_size(self, k)) taken = block[source];
         }
         if (outs->to[k] == NULL) block[k] = taken < 0 ? free_blocks[--count] : taken;
         for (int o = 0; o < step->loops->nin; o++) {
             int source = step->of[o].kind == OF_STEP ? step->of[o].number : -1;
-            if (source < 0 || last[source] != k || outs->to[source] || block[source] == taken) continue;
+            if (source < 0 || last[source] != k || outs->to[source] || outs->put[source] || block[source] == taken) continue;
             free_blocks[count++] = block[source];
             last[source] = -1; /* once, however often it is read */
         }
@@ -158,8 +191,8 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
     return flags_raised(loop->basic) & desk->minded;
 }
 
-/* All steps of a block. */
-static inline int steps_run(const Chain* self, const Outs* outs, const int* block, char* const* at, const Rows2* of, Desk* desk, char* const* out, npy_intp n) {
+/* All steps of a block, whose first element has the number `first` in the result. */
+static inline int steps_run(const Chain* self, const Outs* outs, const int* block, char* const* at, const Rows2* of, Desk* desk, char* const* out, npy_intp first, npy_intp n) {
     for (int k = 0; k < self->steps; k++) {
         int errors = outs->wanted[k] ? step_run(self, k, block, at, of, desk, out, n) : 0;
         if (errors == 0) continue;
@@ -167,16 +200,18 @@ static inline int steps_run(const Chain* self, const Outs* outs, const int* bloc
         PIECES_NOTE(&outs->raised[k], errors);
         flags_clear(0);
     }
+    for (int k = 0; outs->puts && k < self->steps; k++)
+        if (outs->put[k]) target_put(outs->put[k], first, n, desk->blocks[block[k]]);
     return 0;
 }
 
-/* The elements in one row, from `at` on; whether an error was raised.  Of complex numbers fewer are computed at a time: two operands, what is between
+/* The elements in one row, from `at` on, of which the first one has the number `first`; whether an error was raised.  Of complex numbers fewer are computed at a time: two operands, what is between
    and the result are to stay in the first-level cache. */
-static inline int row_run(const Chain* self, const Outs* outs, const int* block, char** at, const Rows2* of, Desk* desk, char** out, npy_intp length) {
+static inline int row_run(const Chain* self, const Outs* outs, const int* block, char** at, const Rows2* of, Desk* desk, char** out, npy_intp first, npy_intp length) {
     npy_intp most = self->wide && chain_sizes.block > 3 ? chain_sizes.block / 4 : chain_sizes.block;
     for (npy_intp done = 0; done < length; done += most) {
         npy_intp n = length - done < most ? length - done : most;
-        if (steps_run(self, outs, block, at, of, desk, out, n)) return 1;
+        if (steps_run(self, outs, block, at, of, desk, out, first + done, n)) return 1;
         for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
         for (int k = 0; k < self->steps; k++)
             if (out[k]) out[k] += n * step_size(self, k);
@@ -261,7 +296,7 @@ static int sides_pass(const Chain* self, const Outs* outs, const int* block, con
     for (npy_intp past = row + count; row < past; row += sides.most) {
         npy_intp rows = past - row < sides.most ? past - row : sides.most;
         sides_next(&sides, row, rows);
-        if (steps_run(self, outs, block, sides.at, &sides.flat, desk, out, rows * of->length)) return 1;
+        if (steps_run(self, outs, block, sides.at, &sides.flat, desk, out, row * of->length, rows * of->length)) return 1;
         for (int k = 0; k < self->steps; k++)
             if (out[k]) out[k] += rows * of->length * step_size(self, k);
     }
@@ -284,23 +319,31 @@ typedef struct {
     int sides;
 } Pass;
 
+/* `n` elements of a row, from number `begin` on. */
+static int row_part(const Pass* self, Desk* desk, npy_intp row, npy_intp begin, npy_intp n) {
+    const Chain* chain = self->chain;
+    const Rows2* of = self->of;
+    npy_intp first = row * of->length + begin;
+    char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+    for (int k = 0; k < chain->steps; k++) out[k] = self->outs->to[k] ? self->outs->to[k] + first * step_size(chain, k) : NULL;
+    for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + row_at(of, k, row) + begin * of->along[k];
+    return row_run(chain, self->outs, self->block, at, of, desk, out, first, n);
+}
+
 static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
     const Pass* self = (const Pass*)pieces;
     const Chain* chain = self->chain;
     const Rows2* of = self->of;
     Desk* desk = thread ? desks[thread] : self->desk;
+    char* out[CHAIN_STEPS];
     desk->minded = pieces->minded;
-    char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
-    for (int k = 0; k < chain->steps; k++) out[k] = self->outs->to[k] ? self->outs->to[k] + first * (of->rows == 1 ? 1 : of->length) * step_size(chain, k) : NULL;
-    if (self->sides) return sides_pass(chain, self->outs, self->block, of, desk, out, first, count);
-    if (of->rows == 1) {
-        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + first * of->along[k];
-        return row_run(chain, self->outs, self->block, at, of, desk, out, count);
+    if (of->rows == 1) return row_part(self, desk, 0, first, count);
+    if (self->sides) {
+        for (int k = 0; k < chain->steps; k++) out[k] = self->outs->to[k] ? self->outs->to[k] + first * of->length * step_size(chain, k) : NULL;
+        return sides_pass(chain, self->outs, self->block, of, desk, out, first, count);
     }
-    for (npy_intp row = first; row < first + count; row++) {
-        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + row_at(of, k, row);
-        if (row_run(chain, self->outs, self->block, at, of, desk, out, of->length)) return 1;
-    }
+    for (npy_intp row = first; row < first + count; row++)
+        if (row_part(self, desk, row, 0, of->length)) return 1;
     return 0;
 }
 
@@ -310,7 +353,7 @@ static npy_intp pass_memory(const Chain* self, const Outs* outs) {
     npy_intp bytes = 0;
     int count = 0;
     for (int k = 0; k < self->steps; k++)
-        if (outs->to[k]) bytes += self->size * step_size(self, k);
+        if (outs->to[k] || outs->put[k]) bytes += self->size * step_size(self, k);
     for (int k = 0; k < self->arrays; k++) {
         const char *low = PyArray_BYTES(self->array[k]), *high = low;
         int at = 0;
@@ -335,7 +378,7 @@ static npy_intp pass_memory(const Chain* self, const Outs* outs) {
 static npy_intp pass_bytes(const Chain* self, const Outs* outs) {
     npy_intp bytes = 0;
     for (int k = 0; k < self->steps; k++)
-        if (outs->to[k]) bytes += self->size * step_size(self, k);
+        if (outs->to[k] || outs->put[k]) bytes += self->size * step_size(self, k);
     for (int k = 0; k < self->arrays; k++) bytes += PyArray_NBYTES(self->array[k]);
     return bytes;
 }
@@ -352,7 +395,7 @@ static double pass_ns(const Chain* self, const Outs* outs, int sides) {
 
 static void pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Rows2* of, int* block, int minded) {
     pass->chain = self, pass->outs = outs, pass->of = of, pass->block = block, pass->sides = 0;
-    if (self->steps == 1) block[0] = -1; /* somebody wants it, or nothing runs */
+    if (self->steps == 1 && outs->puts == 0) block[0] = -1; /* somebody wants it, or nothing runs */
     else blocks_assign(self, outs, block);
     pass->pieces.compute = pass_piece, pass->pieces.basic = !outs->over /* what the old unit has of earlier work would be told of */, pass->pieces.minded = minded, pass->pieces.piece = PASS_PIECE;
     pass->pieces.whole = of->rows == 1 ? of->length : of->rows, pass->pieces.unit = of->rows == 1 ? 1 : of->length;
@@ -371,7 +414,7 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
         for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
         for (int k = 0; k < self->steps; k++) out[k] = outs->to[k];
         flags_clear(!self->whole && !outs->over);
-        raised = steps_run(self, outs, block, at, of, pass.desk, out, self->size);
+        raised = steps_run(self, outs, block, at, of, pass.desk, out, 0, self->size);
         desk_leave(pass.desk);
         return raised;
     }

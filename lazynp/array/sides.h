@@ -60,6 +60,47 @@ static void sides(char* to, const char* from, npy_intp rows, npy_intp n, npy_int
 #undef SIDES
 }
 
+#define SHORT 16 /* elements of a row */
+
+/* `n` times the same element, side by side. */
+static void elements_fill(char* to, const char* from, npy_intp n, npy_intp size) {
+    int same = 1;
+    for (npy_intp k = 1; k < size; k++) same &= from[k] == from[0];
+    if (same) {
+        memset(to, from[0], (size_t)(n * size));
+        return;
+    }
+#define FILL(TYPE) { const TYPE value = *(const TYPE*)from; for (npy_intp k = 0; k < n; k++) ((TYPE*)to)[k] = value; } break
+    switch (size) {
+        case 2: FILL(npy_uint16);
+        case 4: FILL(npy_uint32);
+        case 8: FILL(npy_uint64);
+        default: for (npy_intp k = 0; k < n; k++) memcpy(to + k * size, from, (size_t)size);
+    }
+#undef FILL
+}
+
+/* `n` elements of `size` bytes, `step` and `from_step` apart. */
+static inline void elements_copy(char* to, npy_intp step, const char* from, npy_intp from_step, npy_intp n, npy_intp size) {
+    if (step == size && from_step == size) {
+        memcpy(to, from, (size_t)(n * size));
+        return;
+    }
+    if (from_step == 0 && step == size && n >= SHORT) {
+        elements_fill(to, from, n, size);
+        return;
+    }
+#define COPY(TYPE) for (npy_intp k = 0; k < n; k++) *(TYPE*)(to + k * step) = *(const TYPE*)(from + k * from_step)
+    switch (size) {
+        case 1: COPY(npy_uint8); break;
+        case 2: COPY(npy_uint16); break;
+        case 4: COPY(npy_uint32); break;
+        case 8: COPY(npy_uint64); break;
+        default: for (npy_intp k = 0; k < n; k++) memcpy(to + k * step, from + k * from_step, (size_t)size);
+    }
+#undef COPY
+}
+
 /* Put `n` neighbours where they are `apart` elements from one to the next: a column. */
 static inline void column_put(char* to, const char* from, npy_intp n, npy_intp apart, npy_intp size) {
 #define COLUMN(TYPE) \

@@ -348,7 +348,7 @@ static int is_alone(PyObject* a, int read) {
     Cell* self = (Cell*)a;
     PyArrayObject* memory = (PyArrayObject*)self->base;
     if (Py_TYPE(a) != array_type || memory == NULL || self->readonly != Py_False || self->view != Py_None) return 0;
-    if (WAITS(a)) return CHAIN_OF(a) != NULL && self->waiting_views == 0;
+    if (WAITS(a)) return CHAIN_OF(a) != NULL && CHAIN_OF(a)->closed != PUT && self->waiting_views == 0;
     if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL && ((Raw*)memory)->views == 0;
     return PyArray_CheckExact(memory) && is_writable(memory) && Py_REFCNT(memory) <= 1 + read && is_own(self);
 }
@@ -445,12 +445,15 @@ static int copied_into(PyObject* a, PyObject* key, PyObject* b) {
     return made != NULL;
 }
 
+static PyObject* put_in_place(Loops* loops, PyObject* v, PyObject* b);
+static int put_into(PyObject* a, PyObject* key, PyObject* value);
 static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
     PyObject *q, *found;
     Cell* written;
     int done;
     if ((found = in_place_recorded(op, a, b)) || PyErr_Occurred()) return found;
+    if (waiting_count && op < POW && binary_loops[op].ufunc && ((found = put_in_place(&binary_loops[op], a, b)) || PyErr_Occurred())) return found;
     if (!SETTLED) return NULL;
     x = plain_of(a), y = plain_of(b);
     if (x && (y || is_number(b)) && op < BINARIES && binary_loops[op].ufunc && direct_into_few(&binary_loops[op], x, y, b)) return Py_NewRef(a);
@@ -758,8 +761,11 @@ static inline PyObject* element(PyArrayObject* x, char* at) { return number_read
 static PyObject* viewed(PyObject* a, PyArrayObject* x, int ndim, const npy_intp* dims, const npy_intp* strides, char* data) {
     PyArrayObject* made;
     if (!IS_RAW(x) && ((Cell*)a)->lent) is_own((Cell*)a); /* as long as there is no view */
+    PyObject *owner = owner_of(a), *found;
     made = raw_view(x, ndim, dims, strides, data);
-    return made ? cell_of((PyObject*)made, owner_of(a)) : NULL;
+    found = made ? cell_of((PyObject*)made, owner) : NULL;
+    if (owner != a) part_view = found, part_parent = found ? a : NULL;
+    return found;
 }
 
 static PyObject* getitem_waits(PyObject* a, PyObject* key);
@@ -856,7 +862,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed, tried;
-    if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
+    if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && put_into(a, key, value)) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
     if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
         found = slow2(slow_methods[DELITEM], a, key);

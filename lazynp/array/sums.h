@@ -84,7 +84,7 @@ static int sum_computed(const SumRun* self, npy_intp first, npy_intp n, char* to
             else if (memory) out[count++] = memory;
         }
         if (self->function) self->function(at, of->across, of->along, chain->value, out, 1, some);
-        else if (row_run(chain, self->outs, self->block, at, of, desk, out, some)) return 1;
+        else if (row_run(chain, self->outs, self->block, at, of, desk, out, 0 /* nothing is put */, some)) return 1;
         done += some;
     }
     return 0;

@@ -1,0 +1,124 @@
+/* Writes of parts that wait: `a[1:-1] = expression` is computed with the expression, block by block, where it is to lie.
+
+   In: a tape whose steps' values are to be written, the part of an array that each is for.  Out: memory as NumPy leaves it.  Promise: what was recorded before
+   a write reads what was there before, and what was recorded after it what it leaves; what nobody reads is not written. */
+
+#ifndef LAZYNP_PUTS_H
+#define LAZYNP_PUTS_H
+
+/* A tape with a write: its cell is the array that is written, whose memory is `place`; `to` is the part of it.  Its first source has the value, the second one (if any) is
+   the array as it was before, which waits for an older write.  A tape depends on none that is younger (`serial`), so that the order of the ring is an order of the program. */
+
+static int tape_reads(const Chain* self, PyArrayObject* x);
+static int fails_for_good(void);
+
+/* The array has been written, or will not be: its cell shows its memory again. */
+static void put_finish(Chain* self) {
+    Cell* cell = self->cell[0];
+    if (cell == NULL) return;
+    self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+    Py_INCREF(cell);
+    Py_SETREF(cell->base, Py_NewRef((PyObject*)self->place));
+    if (cell->waiting_views) views_follow(cell);
+    Py_DECREF(cell);
+    if (self->users == 0) chain_free(self);
+}
+
+/* A step's value was put where it is to lie; nobody else has it. */
+static void put_done(Chain* chain, int k) {
+    Chain* self = chain->put[k];
+    Cell* cell = chain->cell[k];
+    chain->put[k] = NULL;
+    if (cell) chain->cell[k] = NULL, chain->cells--, cell->before = NULL, cell->offset = 0;
+    put_finish(self);
+}
+
+/* How an operand lies to the part that is written: 0 apart, 1 just there, -1 otherwise. */
+static int put_meets(PyArrayObject* to, PyArrayObject* x, int ndim, const npy_intp* dims) {
+    if (PyArray_BYTES(x) == PyArray_BYTES(to) && PyArray_NDIM(x) == ndim && same_lengths(PyArray_DIMS(x), dims, ndim)) {
+        int same = PyArray_ITEMSIZE(x) == PyArray_ITEMSIZE(to);
+        for (int k = 0; k < ndim; k++) same &= dims[k] == 1 || PyArray_STRIDE(x, k) == PyArray_STRIDE(to, k);
+        if (same) return 1;
+    }
+    return may_overlap(x, to) ? -1 : 0;
+}
+
+/* Whether a step's value can be put at once where a write has it lie: nobody else has it, and nothing that was recorded before waits to read what lies there.  `meets`: it is
+   computed from just that. */
+static int put_ready(const Chain* self, const Chain* chain, int k, int* meets) {
+    *meets = 0;
+    if (Py_REFCNT(chain->cell[k]) != 1 || chain->users != 1 || chain->whole || (self->users && self->runner != PyThreadState_Get())) return 0;
+    if (self->arrays > 1 && self->source[1] && WAITS(self->source[1])) return 0;
+    for (int j = 0; j < chain->arrays; j++) {
+        int how = put_meets(self->to, chain->array[j], chain->ndim, chain->dims);
+        if (how < 0) return 0;
+        *meets |= how;
+    }
+    for (const Chain* other = waiting.after; other != &waiting; other = other->after)
+        if (other != chain && other != self && other->serial < self->serial && tape_reads(other, self->to)) return 0;
+    return 1;
+}
+
+/* Which of a tape's results are put where they are to lie. */
+static void puts_of(const Chain* self, Outs* outs) {
+    int meets;
+    for (int k = 0; k < self->steps; k++) {
+        const Chain* put = self->cell[k] ? self->put[k] : NULL;
+        if (put == NULL || !put_ready(put, self, k, &meets)) continue;
+        outs->given[k] = 1, outs->over |= meets;
+        outs->puts++;
+        if (!meets && put->target.ndim == 1 && put->target.strides[0] == put->target.size) outs->to[k] = put->target.data;
+        else outs->put[k] = &put->target; /* when all steps of a block have read what lies there */
+    }
+}
+
+/* Write a value that lies in memory. */
+static int put_copy(Chain* self, Cell* cell) {
+    PyArrayObject *value = source_array(cell), *array, *laid;
+    if (value == NULL) return -1;
+    if (!PyArray_IS_C_CONTIGUOUS(value)) {
+        array = array_of(value);
+        laid = array ? (PyArrayObject*)PyArray_NewCopy(array, NPY_CORDER) : NULL;
+        Py_XDECREF(array), Py_DECREF(value);
+        if ((value = laid) == NULL) return -1;
+    }
+    target_put(&self->target, 0, size_of(value), PyArray_BYTES(value));
+    put_finish(self);
+    return Py_DECREF(value), 0;
+}
+
+/* Write what waits to be written; -1 where NumPy raises. */
+static int put_write(Chain* self) {
+    Chain* other = waiting.after;
+    Cell* cell;
+    int failed = 0;
+    while (other != &waiting && self->cell[0]) { /* what was recorded before reads what was there before */
+        if (other == self || other->serial > self->serial || other->failed || (other->users && other->runner == PyThreadState_Get()) ||
+            (WAITS(self->source[0]) && other == CHAIN_OF(self->source[0])) || !tape_reads(other, self->to)) {
+            other = other->after;
+            continue;
+        }
+        if (tape_settle(other) < 0) return -1;
+        other = waiting.after; /* code of a program's may have run */
+    }
+    if (self->cell[0] && self->arrays > 1) {
+        cell = (Cell*)Py_NewRef((PyObject*)self->source[1]);
+        failed = WAITS(cell) && CHAIN_OF(cell) ? tape_settle(CHAIN_OF(cell)) : 0;
+        Py_DECREF(cell);
+        if (failed) return -1;
+    }
+    if (self->cell[0] == NULL) return 0;
+    cell = (Cell*)Py_NewRef((PyObject*)self->source[0]);
+    if (WAITS(cell) && CHAIN_OF(cell) && tape_settle(CHAIN_OF(cell)) < 0) failed = -1; /* else it is there, or has been put where it is to lie */
+    else if (self->cell[0]) failed = put_copy(self, cell);
+    Py_DECREF(cell);
+    if (failed && self->cell[0] && fails_for_good()) put_finish(self); /* as in NumPy, where nothing is written if the value cannot be had */
+    return failed;
+}
+
+static int put_settle(Chain* self) {
+    int failed = put_write(self);
+    return chain_done(self), failed;
+}
+
+#endif

@@ -1,0 +1,193 @@
+/* Recording writes of parts: `a[key] = value` and `a[key] op= value`, where the value waits.
+
+   In: arrays, basic keys, values that wait.  Out: arrays that wait to be written.  Promise: a write waits only where nobody but the array's own cell shows its memory, so that who looks
+   at it asks for the write first. */
+
+#ifndef LAZYNP_PUTTING_H
+#define LAZYNP_PUTTING_H
+
+#include "items.h"
+
+/* What is known of an array's memory: a view of it, or all of it, in a walk through the tapes. */
+typedef struct {
+    PyObject* memory;
+    Py_ssize_t held; /* references that were met */
+} Met;
+
+static void met_forget(Met* met, PyArrayObject* x) {
+    (void)met;
+    if (x && IS_RAW(x)) ((Raw*)x)->seen = 0;
+}
+static void met_count(Met* met, PyArrayObject* x) {
+    if (x == NULL) return;
+    if ((PyObject*)x == met->memory) met->held++;
+    else if (IS_RAW(x) && ((Raw*)x)->holds == met->memory && ((Raw*)x)->seen++ == 0) met->held++;
+}
+static void met_check(Met* met, PyArrayObject* x) {
+    if (x && (PyObject*)x != met->memory && IS_RAW(x) && ((Raw*)x)->holds == met->memory && Py_REFCNT(x) != ((Raw*)x)->seen) met->held = -1, met->memory = NULL; /* somebody else has the view */
+}
+
+static void met_walk(Met* met, void (*visit)(Met*, PyArrayObject*), PyArrayObject* one, PyArrayObject* two) {
+    visit(met, one), visit(met, two);
+    for (const Chain* chain = waiting.after; chain != &waiting; chain = chain->after) {
+        for (int k = 0; k < chain->arrays; k++) visit(met, chain->array[k]);
+        visit(met, chain->place), visit(met, chain->to);
+    }
+}
+
+/* Whether nobody but tapes and the cell `a` shows the memory of `x`, which is what `a` shows; `part`: the view of it that an operation has at hand, or NULL. */
+static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
+    PyObject* owner = owner_of((PyObject*)a);
+    PyArrayObject* own = WAITS(a) ? NULL : x;
+    Met met = {.memory = IS_RAW(x) && ((Raw*)x)->holds ? ((Raw*)x)->holds : (PyObject*)x, .held = 0};
+    if (a->readonly != Py_False || (a->waiting_views && !WAITS(a)) || a->lent || a->writers || (part && part->lent) || !is_writable(x)) return 0;
+    if (IS_RAW(x) ? FIELDS(x)->base != NULL : !PyArray_CheckExact(x)) return 0;
+    if (IS_RAW(met.memory)) {
+        if (((Raw*)met.memory)->fields.base) return 0; /* somebody was shown it */
+    } else {
+        PyArrayObject_fields* of = (PyArrayObject_fields*)met.memory;
+        if (!PyArray_CheckExact(met.memory) || of->base || of->weakreflist || of->_buffer_info || !(of->flags & NPY_ARRAY_OWNDATA)) return 0;
+    }
+    if (owner != (PyObject*)a) {
+        Cell* root = (Cell*)owner;
+        if (Py_TYPE(owner) != array_type || root->base != met.memory || root->lent || root->weakrefs || root->readers || root->writers) return 0;
+        if (Py_REFCNT(owner) != 1 + (part && part->view == owner)) return 0; /* that of `a`, and of the part */
+        met.held++;
+    }
+    if (part && part->weakrefs) return 0;
+    for (const Chain* chain = waiting.after; a->waiting_views && chain != &waiting; chain = chain->after)
+        if (chain->view && chain->source[0] == a && chain->cell[0] && chain->cell[0] != part) return 0;
+    met_walk(&met, met_forget, own, part && !WAITS(part) ? (PyArrayObject*)part->base : NULL);
+    met_walk(&met, met_count, own, part && !WAITS(part) ? (PyArrayObject*)part->base : NULL);
+    met_walk(&met, met_check, own, part && !WAITS(part) ? (PyArrayObject*)part->base : NULL);
+    return met.memory && met.held == Py_REFCNT(met.memory);
+}
+
+/* What read the array reads what it was, which `old` has from now on. */
+static void put_precedes(Cell* a, Cell* old) {
+    Chain* before = CHAIN_OF(a);
+    before->cell[STEP_OF(a)] = old, old->before = (Cell*)before, old->offset = STEP_OF(a);
+    for (Chain* chain = waiting.after; chain != &waiting; chain = chain->after)
+        for (int k = 0; chain->sources && k < chain->arrays; k++)
+            if (chain->source[k] == a) {
+                if (chain->view && k == 0) a->waiting_views--, old->waiting_views++;
+                chain->source[k] = source_new((PyObject*)old);
+                source_drop(a); /* the program has it, too */
+            }
+}
+
+/* The array that a cell shows, or will show when it was written; NULL where it has to be looked at closer. */
+static PyArrayObject* put_place(Cell* a) {
+    if (WAITS(a)) return CHAIN_OF(a) && CHAIN_OF(a)->closed == PUT && CHAIN_OF(a)->users == 0 ? CHAIN_OF(a)->place : NULL;
+    if (a->base == NULL || a->shown) return NULL;
+    return IS_RAW(a->base) || Py_TYPE(a->base) == &PyArray_Type ? (PyArrayObject*)a->base : NULL;
+}
+
+/* Have `value`, which waits, written into a place of what `a` shows, later: whether that was recorded.  `part`: see `shown_by_one`.  No code of a program's runs. */
+static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part) {
+    Chain *from = IS_CHAIN(value) ? CHAIN_OF(value) : NULL, *self;
+    PyArrayObject *x = put_place(a), *to;
+    Cell* old = NULL;
+    if (from == NULL || x == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
+    if (from->size * PyArray_ITEMSIZE(x) < put_from || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
+    if (PyArray_NDIM(x) > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !shown_by_one(a, x, part)) return 0;
+    if (may_overlap_itself(at->ndim, at->dims, at->strides, PyArray_ITEMSIZE(x))) return 0; /* backwards, or elements that are shown several times */
+    if ((to = raw_view(x, at->ndim, at->dims, at->strides, at->data)) == NULL) return PyErr_Clear(), 0;
+    if ((WAITS(a) && (old = chain_cell()) == NULL) || (self = chain_new(from->state, 0, PyArray_NDIM(x), PyArray_DIMS(x), size_of(x))) == NULL) {
+        Py_DECREF(to), Py_XDECREF(old);
+        return PyErr_Clear(), 0;
+    }
+    self->closed = PUT, self->to = to, self->flat = PyArray_IS_C_CONTIGUOUS(x) != 0;
+    memcpy(self->strides, PyArray_STRIDES(x), (size_t)PyArray_NDIM(x) * sizeof(npy_intp)), self->offset = 0;
+    target_of(&self->target, to);
+    self->array[0] = self->array[1] = NULL, self->source[0] = source_new(value), self->arrays = self->sources = 1;
+    self->step[0].loops = NULL, self->step[0].out = (short)PyArray_TYPE(x), self->put[0] = NULL;
+    self->site[0] = (Site){(PyCodeObject*)Py_NewRef((PyObject*)from->site[STEP_OF(value)].code), from->site[STEP_OF(value)].offset};
+    self->place = (PyArrayObject*)Py_NewRef((PyObject*)x);
+    if (old) {
+        put_precedes(a, old);
+        self->source[1] = source_new((PyObject*)old), self->arrays = self->sources = 2;
+        Py_DECREF(old);
+    } else {
+        for (Chain* other = waiting.after; a->readers && other != &waiting; other = other->after)
+            for (int k = 0; other->sources && k < other->arrays; k++)
+                if (other->source[k] == a) { /* which waited when that tape was to read it, and reads it as it is */
+                    if (other->array[k] == NULL) other->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)x);
+                    other->source[k] = NULL, other->sources--, source_drop(a);
+                }
+        Py_SETREF(a->base, Py_NewRef((PyObject*)&waiting_value));
+    }
+    self->steps = self->cells = 1, self->cell[0] = a, a->before = (Cell*)self, a->offset = 0;
+    for (Chain* other = waiting.after; other != &waiting; other = other->after)
+        if (!other->fixed && tape_reads(other, to)) other->fixed = 1;
+    if (from->closed != ITEM) from->put[STEP_OF(value)] = self;
+    chain_enter(self);
+    tapes_sound("put");
+    return 1;
+}
+
+/* Whether `value` is the view of what `a` waits to be written to that `key` names: the end of `a[key] op= ...`. */
+static int put_is_there(PyArrayObject* x, const Place* at, PyObject* a, PyObject* value) {
+    const Chain* chain = CHAIN_OF(value);
+    PyArrayObject* place = chain && chain->view && chain->source[0] == (Cell*)a ? chain->place : NULL;
+    if (place == NULL || PyArray_TYPE(place) != PyArray_TYPE(x) || PyArray_NDIM(place) != at->ndim || PyArray_BYTES(place) != at->data) return 0;
+    return same_lengths(PyArray_DIMS(place), at->dims, at->ndim) && same_lengths(PyArray_STRIDES(place), at->strides, at->ndim);
+}
+
+/* `a[key] = value` of integers and slices, where the value waits: whether that was recorded, or is already. */
+static int put_into(PyObject* a, PyObject* key, PyObject* value) {
+    PyArrayObject* x;
+    Place at;
+    if (Py_TYPE(a) != array_type || !IS_CHAIN(value) || (waiting_count >= CHAINS_MOST && tapes_bound() < 0) || !IS_CHAIN(value) || !is_basic(key) || (x = put_place((Cell*)a)) == NULL || !place_of(x, key, &at)) return 0;
+    return put_is_there(x, &at, a, value) || put_recorded((Cell*)a, &at, value, NULL);
+}
+
+/* The place that all of an array is. */
+static int place_whole(PyArrayObject* x, Place* at) {
+    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > AXES) return 0;
+    at->ndim = PyArray_NDIM(x), at->data = PyArray_BYTES(x);
+    memcpy(at->dims, PyArray_DIMS(x), (size_t)at->ndim * sizeof(npy_intp)), memcpy(at->strides, PyArray_STRIDES(x), (size_t)at->ndim * sizeof(npy_intp));
+    return 1;
+}
+
+/* The part of `a` that waits to be written; NULL with an exception. */
+static PyObject* put_part(PyObject* a, const Place* at) {
+    PyArrayObject* x = CHAIN_OF(a)->place;
+    PyObject *args[2] = {a, Py_Ellipsis}, *found;
+    Place shadow = *at; /* as `shadow_of` has it */
+    shadow.data = (char*)0 + (at->data - PyArray_BYTES(x));
+    found = view_waits(&shadow, getitem_callable, args, 2);
+    if (found || PyErr_Occurred() || settle_cell(a) < 0) return found;
+    found = viewed(a, (PyArrayObject*)((Cell*)a)->base, at->ndim, at->dims, at->strides, at->data);
+    return found || PyErr_Occurred() ? found : PyErr_NoMemory();
+}
+
+/* `v op= b`, where one of them waits and `v` is a part that goes with the operation (what is returned is a new view of the part), or is all that shows its memory; NULL, perhaps
+   without an exception, where it is done now. */
+static PyObject* put_in_place(Loops* loops, PyObject* v, PyObject* b) {
+    int passing = is_passing(v);
+    PyArrayObject* x = NULL;
+    PyObject *made, *found = NULL;
+    Cell* a = (Cell*)v;
+    Place at;
+    if (Py_TYPE(v) != array_type || ((Cell*)v)->readonly != Py_False) return NULL;
+    if (WAITS(v) && CHAIN_OF(v) && CHAIN_OF(v)->view) { /* of what waits to be written */
+        if (!passing || (x = CHAIN_OF(v)->place) == NULL) return NULL;
+        a = CHAIN_OF(v)->source[0];
+    } else if (WAITS(v)) {
+        x = put_place(a), passing = 0;
+    } else if (IS_CHAIN(b) && ((Cell*)v)->base && (IS_RAW(((Cell*)v)->base) || PyArray_CheckExact(((Cell*)v)->base))) {
+        x = (PyArrayObject*)((Cell*)v)->base;
+        if (passing && owner_of(v) != v) a = v == part_view ? (Cell*)part_parent : (Cell*)owner_of(v);
+        else passing = 0;
+    }
+    if (x == NULL || a == NULL || Py_TYPE(a) != array_type || size_of(x) * PyArray_ITEMSIZE(x) < put_from || !place_whole(x, &at)) return NULL;
+    Py_INCREF(a);
+    made = step_next(loops, v, b);
+    if (made == NULL) made = chain_step(loops, v, b);
+    if (made && IS_CHAIN(made) && put_place(a) && put_recorded(a, &at, made, passing ? (Cell*)v : NULL)) found = passing ? put_part((PyObject*)a, &at) : Py_NewRef(v);
+    Py_DECREF(a), Py_XDECREF(made);
+    return found;
+}
+
+#endif
