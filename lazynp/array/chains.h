@@ -59,6 +59,27 @@ static int all_wanted(const Chain* self, const Outs* outs) {
     return 1;
 }
 
+/* Let steps go that nobody wants: those that are left are what machine code is made of. */
+static void steps_drop(Chain* self, Outs* outs) {
+    PyCodeObject* gone[CHAIN_STEPS];
+    int to[CHAIN_STEPS], count = 0, others = 0;
+    for (int k = 0; k < self->steps; k++) {
+        Step* step = &self->step[count];
+        if (!outs->wanted[k]) {
+            gone[others++] = self->site[k].code;
+            continue;
+        }
+        if (count < k) *step = self->step[k], self->site[count] = self->site[k], self->cell[count] = self->cell[k], self->put[count] = self->put[k];
+        for (int o = 0; o < step->loops->nin; o++)
+            if (step->of[o].kind == OF_STEP) step->of[o].number = (short)to[step->of[o].number];
+        if (self->cell[count]) self->cell[count]->offset = count;
+        to[k] = count++;
+    }
+    self->steps = count;
+    for (int k = 0; k < count; k++) outs->wanted[k] = 1;
+    while (others--) Py_DECREF(gone[others]); /* from here on anything may run */
+}
+
 /* One step over whole arrays; NULL, perhaps without an exception, where NumPy's ufunc is to do it. */
 static PyObject* step_direct(const Chain* self, int k, PyObject* const* made) {
     const Step* step = &self->step[k];
@@ -355,6 +376,7 @@ static int tape_compute(Chain* self) {
     int fine = 0, failed = 0, raised[CHAIN_STEPS];
     for (int k = 0; k < self->steps; k++) made[k] = NULL, raised[k] = 0;
     outs_of(self, &outs);
+    if (self->users == 1 && !self->closed && outs.count && !all_wanted(self, &outs)) steps_drop(self, &outs);
     outs.raised = raised;
     if (!self->closed) puts_of(self, &outs);
     if (!self->closed) fine = chain_run(self, &outs, made, &hot);

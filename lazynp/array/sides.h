@@ -39,12 +39,17 @@ static void sides(char* to, const char* from, npy_intp rows, npy_intp n, npy_int
         return;
     }
 #define SIDES(TYPE) \
+    if (along == (npy_intp)sizeof(TYPE) && n <= SIDES_STEP && across >= SIDES_STEP * along) { /* another row ends further behind */ \
+        for (; rows > 1; rows--, to += n * size, from += across) memcpy(to, from, SIDES_STEP * sizeof(TYPE)); \
+    } else if (along == (npy_intp)sizeof(TYPE) && n <= 2 * SIDES_STEP && across >= 2 * SIDES_STEP * along) { \
+        for (; rows > 2; rows--, to += n * size, from += across) memcpy(to, from, 2 * SIDES_STEP * sizeof(TYPE)); /* up to seven behind its end */ \
+    } \
     for (npy_intp row = 0; row < rows; row++, to += n * size, from += across) { \
         TYPE* element = (TYPE*)to; \
         if (along == 0) { \
             TYPE one = *(const TYPE*)from; \
             for (npy_intp k = 0; k < n; k += SIDES_STEP) element[k] = element[k + 1] = element[k + 2] = element[k + 3] = one; \
-        } else if (along == (npy_intp)sizeof(TYPE) && row < rows - 1 && across >= SIDES_STEP * along) { /* another row ends further behind */ \
+        } else if (along == (npy_intp)sizeof(TYPE) && row < rows - 1 && across >= SIDES_STEP * along) { \
             for (npy_intp k = 0; k < n; k += SIDES_STEP) memcpy(element + k, (const TYPE*)from + k, SIDES_STEP * sizeof(TYPE)); \
         } else { \
             for (npy_intp k = 0; k < n; k++) element[k] = *(const TYPE*)(from + k * along); \
