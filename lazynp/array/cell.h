@@ -129,6 +129,7 @@ static int cell_traverse(PyObject* object, visitproc visit, void* arg) {
 
 static int cell_clear(PyObject* object) {
     Cell* self = (Cell*)object;
+    if (WAITS(self)) forget_cell(object);
     Py_CLEAR(self->base);
     Py_CLEAR(self->node);
     Py_CLEAR(self->view);

@@ -8,11 +8,16 @@
 
 #include "loops.h"
 
-#define CHAIN_STEPS 64
+#define CHAIN_STEPS 500 /* of a tape, and arrays that it reads: what a formula of some hundred operations has between them need not lie in memory */
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
 #define CHAIN_ROW 512    /* elements in a row, more are worth the calls of loops */
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
 #define CHAINS_MOST 32   /* tapes that wait: then the oldest is computed */
+#if defined(__GNUC__)
+#define NOT_INLINED __attribute__((noinline)) /* what has its room on the stack, and calls nothing that recurses */
+#else
+#define NOT_INLINED
+#endif
 static struct {
     npy_intp from;  /* elements of a result, from which on it is recorded */
     npy_intp row;   /* elements in a row, fewer may be laid beside other rows, where they are not worth the calls of loops */

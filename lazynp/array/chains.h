@@ -181,7 +181,7 @@ static PyArrayObject* memory_left(const Chain* self, const Outs* outs, int k) {
 }
 
 /* All in one pass; 0 where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
-static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
+static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     RowsFunction function;
     Hot* known;
     Rows2 of, flat;
@@ -244,8 +244,9 @@ static int kernels_again(const Chain* self, int k, PyObject* const* made) {
 
 /* Step by step, as NumPy does. */
 static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
-    PyObject* made[CHAIN_STEPS] = {NULL};
+    PyObject* made[CHAIN_STEPS];
     int k;
+    for (k = 0; k < self->steps; k++) made[k] = NULL;
     for (k = 0; k < self->steps; k++) {
         Step* step = &self->step[k];
         PyObject *called[4 + OPERANDS] = {self->state, (PyObject*)self->site[k].code, NULL, step->loops->ufunc}, **args = called + 4, *before;
@@ -369,7 +370,7 @@ static inline void chain_done(Chain* self) {
 #include "puts.h"
 
 /* Compute what waits on a tape of several steps, or of one that has to be looked at closer. */
-static int tape_compute(Chain* self) {
+static NOT_INLINED int tape_compute(Chain* self) {
     PyArrayObject* made[CHAIN_STEPS];
     Outs outs;
     Hot* hot = NULL;
@@ -907,7 +908,7 @@ static inline int is_private(PyObject* a) {
 #define TURN 16                 /* steps from which on a turn of a loop begins another tape */
 #define ORPHANED_MOST (6 << 20) /* bytes that only tapes hold */
 
-#define TAPE_NS 2e7f    /* nanoseconds that a tape takes, about, at most: in between handlers of signals run */
+#define TAPE_NS 4e7f    /* nanoseconds that a tape takes, about, at most: in between handlers of signals run */
 #define BASIC_NS 0.3f   /* of a step of IEEE arithmetic, also of complex numbers, an element */
 #define COSTLY_NS 2.0f  /* of others */
 

@@ -217,7 +217,7 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
 static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     Chain* self = CHAIN_OF(x);
     int summed = STEP_OF(x), block[CHAIN_STEPS], done = 0;
-    PyArrayObject* made[CHAIN_STEPS] = {NULL};
+    PyArrayObject* made[CHAIN_STEPS];
     Hot *known = NULL, *hot = NULL;
     SumRun run = {.summed = summed};
     Outs outs;
@@ -229,6 +229,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     if (self->sources && sources_settle(self) < 0) return chain_done(self), 0;
     outs_of(self, &outs);
     if (!rows_of(self, &rows) || (rows.rows > 1 && rows.length < chain_sizes.row / 8)) return chain_done(self), 0;
+    for (int k = 0; k < self->steps; k++) made[k] = NULL;
     for (int k = 0; k < self->steps; k++) {
         if (self->cell[k] == NULL) continue;
         if (k != summed && (made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
