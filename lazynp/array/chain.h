@@ -90,8 +90,8 @@ typedef struct Chain {
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
     float ns;        /* that computing it takes, about */
-    npy_intp dims[AXES], size;
-    npy_intp strides[AXES], offset;
+    npy_intp dims[PLACE_AXES], size; /* more than AXES of them only where a part is written */
+    npy_intp strides[PLACE_AXES], offset;
     PyArrayObject* place; /* of a write, and of views of what it leaves: where that lies; NULL of all else */
     PyArrayObject* to;    /* of a write: the part that is written, with what its first source holds */
     Target target;        /* that part */

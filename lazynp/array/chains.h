@@ -1246,7 +1246,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
         int found, axes;
         if (Py_TYPE(x) != array_type) continue;
         if (WAITS(x)) {
-            if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent || lies_otherwise(chain[o])) return NULL;
+            if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent || lies_otherwise(chain[o]) || chain[o]->ndim > AXES) return NULL;
             found = step_type(chain[o], STEP_OF(x)), axes = chain[o]->ndim, own = chain[o]->dims;
             if (chain[o]->serial > serial) serial = chain[o]->serial, self = chain[o];
         } else {

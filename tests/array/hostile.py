@@ -384,7 +384,9 @@ def run(seed: int) -> None:
         # A write that a timer came into the middle of may not fit any more, nor a view of what was resized.
         # Recorded positions are looked at now.
         with suppress(ValueError, IndexError):
-            assert numpy.asarray(x).shape == x.shape
+            told = x.shape
+            shown = numpy.asarray(x).shape
+            assert shown == x.shape, (seed, told, shown, x.shape, type(x._known_base), x._known_view)
 
 
 def main() -> None:
