@@ -73,8 +73,8 @@ static void puts_of(const Chain* self, Outs* outs) {
 }
 
 /* Write a value that lies in memory. */
-static int put_copy(Chain* self, Cell* cell) {
-    PyArrayObject *value = source_array(cell), *array, *laid;
+static int put_copy(Chain* self) {
+    PyArrayObject *value = self->array[0] ? (PyArrayObject*)Py_NewRef((PyObject*)self->array[0]) : source_array(self->source[0]), *array, *laid;
     if (value == NULL) return -1;
     if (!PyArray_IS_C_CONTIGUOUS(value)) {
         array = array_of(value);
@@ -87,31 +87,33 @@ static int put_copy(Chain* self, Cell* cell) {
     return Py_DECREF(value), 0;
 }
 
+/* Have what a source waits for computed; -1 where NumPy raises. */
+static int put_source(Chain* self, int k) {
+    Cell* cell = k < self->arrays ? self->source[k] : NULL; /* NULL also where its array is known: the cell has another value by now */
+    int failed = 0;
+    if (cell == NULL) return 0;
+    Py_INCREF(cell);
+    if (WAITS(cell) && CHAIN_OF(cell)) failed = tape_settle(CHAIN_OF(cell));
+    return Py_DECREF(cell), failed;
+}
+
 /* Write what waits to be written; -1 where NumPy raises. */
 static int put_write(Chain* self) {
     Chain* other = waiting.after;
-    Cell* cell;
-    int failed = 0;
+    int failed;
     while (other != &waiting && self->cell[0]) { /* what was recorded before reads what was there before */
+        const Cell* value = self->source[0];
         if (other == self || other->serial > self->serial || other->failed || (other->users && other->runner == PyThreadState_Get()) ||
-            (WAITS(self->source[0]) && other == CHAIN_OF(self->source[0])) || !tape_reads(other, self->to)) {
+            (value && WAITS(value) && other == CHAIN_OF(value)) || !tape_reads(other, self->to)) {
             other = other->after;
             continue;
         }
         if (tape_settle(other) < 0) return -1;
         other = waiting.after; /* code of a program's may have run */
     }
-    if (self->cell[0] && self->arrays > 1) {
-        cell = (Cell*)Py_NewRef((PyObject*)self->source[1]);
-        failed = WAITS(cell) && CHAIN_OF(cell) ? tape_settle(CHAIN_OF(cell)) : 0;
-        Py_DECREF(cell);
-        if (failed) return -1;
-    }
-    if (self->cell[0] == NULL) return 0;
-    cell = (Cell*)Py_NewRef((PyObject*)self->source[0]);
-    if (WAITS(cell) && CHAIN_OF(cell) && tape_settle(CHAIN_OF(cell)) < 0) failed = -1; /* else it is there, or has been put where it is to lie */
-    else if (self->cell[0]) failed = put_copy(self, cell);
-    Py_DECREF(cell);
+    if (self->cell[0] && put_source(self, 1) < 0) return -1;
+    failed = self->cell[0] ? put_source(self, 0) : 0; /* which may put it where it is to lie */
+    if (!failed && self->cell[0]) failed = put_copy(self);
     if (failed && self->cell[0] && fails_for_good()) put_finish(self); /* as in NumPy, where nothing is written if the value cannot be had */
     return failed;
 }

@@ -372,7 +372,8 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
         for (Chain* self = waiting.before; cell->readers && self != &waiting; self = self->before)
             for (int k = 0; self->sources && k < self->arrays; k++)
                 if (self->source[k] == cell) { /* which waited when that tape was to read it */
-                    self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)memory), self->source[k] = NULL;
+                    if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)memory);
+                    self->source[k] = NULL;
                     self->sources--, source_drop(cell); /* the program has it, too */
                 }
         if (Py_REFCNT(memory) > 2) orphaned_bytes += PyArray_NBYTES(memory); /* another tape reads the old value */

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import pickle
 import random
+import tracemalloc
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -85,6 +86,7 @@ def program(seed: int) -> tuple[tuple[int, ...], str, list[str]]:
             f"{a}[...] = {b} + {c}",
             f"{a}[{other}] = 3", f"{a}[{one}] = {b}[{two}]", f"{a} = {a}.T.copy().T", f"n = {a}[{other}].sum()", f"{v} = {a}[{other}] * 2",
             f"del {a}\n{a} = k + 1", f"s = {b}[{two}] * 3 - {c}[{one}]\n{a}[{one}] = s * 2\n{b}[{two}] = s + {a}[{one}]\ns = None",
+            f"{v} = {x}\n{a}[{one}] = {v}\nn = {v}.sum()\n{v} += 1", f"{v} = {x}\n{a}[{one}] = {v}\nn = {v}.max()\n{v}[...] = {v} * 2",
             f"{a}.flat[0] = 5", f"{a} = np.zeros_like(k) + 1", f"{a} = {b}.copy()", f"k[{one}] = {x}", f"f({a}, {b})",
             f"{a}[{one}], {b}[{two}] = {x}, {c}[{three}] + 1", f"{v} = {a}[{other}][..., ::-1]",
             f"u = np.zeros_like(k)[{one}]\nu[:] += {x}\nu += {b}[{two}]\nu[1:] += u[:-1] * 2\n{a}[{one}] = u * 2 + 1\nu = None",
@@ -351,3 +353,49 @@ def test_a_block_of_warnings_leaves_nothing_waiting() -> None:
         with pytest.raises(RuntimeWarning):
             u[1:-1, 1:-1] = x / (x - 1)
         assert numpy.array_equal(numpy.asarray(u)[1:-1, 1:-1], numpy.asarray(x) * numpy.asarray(y))
+
+
+def test_a_value_that_was_asked_for_and_written_since() -> None:
+    """The write that waits takes the value as it was."""
+    x, y, u = begun()
+    v = x * y
+    u[1:-1, 1:-1] = v
+    assert v[1, 1] == x[1, 1] * y[1, 1]
+    v += 1
+    assert numpy.array_equal(numpy.asarray(u)[1:-1, 1:-1], numpy.asarray(x) * numpy.asarray(y))
+    u[1:-1, 1:-1] = (w := x - y)
+    assert w.max() == numpy.asarray(w).max()
+    w[...] = x * 2
+    assert numpy.array_equal(numpy.asarray(u)[1:-1, 1:-1], numpy.asarray(x) - numpy.asarray(y))
+
+
+@pytest.mark.usefixtures("written")
+def test_parts_without_elements() -> None:
+    x, y, u = begun()
+    u[1:1] = (x * y)[1:1, :1] * 2 + u[3:3]
+    u[:, 5:5] += (x * y)[:1, 5:5]
+    assert not numpy.asarray(u).any()
+
+
+def test_what_reads_an_array_that_was_written_lets_its_memory_go() -> None:
+    x = lazynp.ones((80, 80), complex)
+    y = x * 0.5
+
+    def turn() -> None:
+        u = x * 0.0
+        assert u[0, 0] == 0
+        u[1:-1, 1:-1] = x[1:-1, 1:-1] * y[1:-1, 1:-1]
+        r = u * 2
+        assert u[0, 0] == 0
+        u *= y
+        assert (r[1, 1], u[1, 1]) == (1, 0.25)
+
+    turn()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(40):
+            turn()
+        assert tracemalloc.get_traced_memory()[0] - before < 20 * 80 * 80 * 16
+    finally:
+        tracemalloc.stop()
