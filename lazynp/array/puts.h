@@ -76,6 +76,10 @@ static void puts_of(const Chain* self, Outs* outs) {
 static int put_copy(Chain* self) {
     PyArrayObject *value = self->array[0] ? (PyArrayObject*)Py_NewRef((PyObject*)self->array[0]) : source_array(self->source[0]), *array, *laid;
     if (value == NULL) return -1;
+    if (size_of(value) != size_of(self->to) || PyArray_TYPE(value) != PyArray_TYPE(self->to)) { /* nothing is written behind the part */
+        Py_DECREF(value);
+        return PyErr_SetString(PyExc_SystemError, "a value that waits to be written has become another one"), -1;
+    }
     if (!PyArray_IS_C_CONTIGUOUS(value)) {
         array = array_of(value);
         laid = array ? (PyArrayObject*)PyArray_NewCopy(array, NPY_CORDER) : NULL;
