@@ -1,4 +1,4 @@
-"""Ordinary NumPy programs, four a family and thirteen of few elements, as their users write them.
+"""Ordinary NumPy programs, some of each family and thirteen of few elements, as their users write them.
 
 In: a namespace (``numpy`` or ``lazynp``) and a size.  Out: a function of no arguments that computes everything once and gives back
 arrays and numbers.  Promise: nothing in them depends on which library runs them, which is the ``np`` of their modules; inputs are made
@@ -35,6 +35,7 @@ FAMILIES: Final = {
     "small": "few elements at a time",
     "singles": "large arrays, an element at a time",
     "passes": "large arrays in one call",
+    "oceans": "an ocean model on a staggered grid",
 }
 
 
