@@ -8,7 +8,8 @@
 
 #include "loops.h"
 
-#define CHAIN_STEPS 500 /* of a tape, and arrays that it reads: what a formula of some hundred operations has between them need not lie in memory */
+#define CHAIN_STEPS 500 /* of a tape: what a formula of some hundred operations has between them need not lie in memory */
+#define CHAIN_ARRAYS 64 /* that a tape reads */
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
 #define CHAIN_ROW 512    /* elements in a row, more are worth the calls of loops */
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
@@ -101,8 +102,8 @@ typedef struct Chain {
     Cell* cell[CHAIN_STEPS]; /* borrowed; NULL: nobody has this step's value */
     struct Chain* put[CHAIN_STEPS]; /* the write that waits for this step's value; NULL: none does */
     Site site[CHAIN_STEPS];
-    PyArrayObject* array[CHAIN_STEPS + 1]; /* NULL where it is not known yet */
-    Cell* source[CHAIN_STEPS + 1];         /* a cell that waits, whose array it is to be, or after which the array may be read */
+    PyArrayObject* array[CHAIN_ARRAYS + 1]; /* NULL where it is not known yet */
+    Cell* source[CHAIN_ARRAYS + 1];         /* a cell that waits, whose array it is to be, or after which the array may be read */
     Value value[CHAIN_STEPS + 1];
     Item item;
 } Chain;

@@ -185,12 +185,12 @@ static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, 
     RowsFunction function;
     Hot* known;
     Rows2 of, flat;
-    int raised, minded = self->minded, lays, how[CHAIN_STEPS + 1];
+    int raised, minded = self->minded, lays, how[CHAIN_ARRAYS + 1];
     if (self->size == 0 || !rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
         PyArrayObject* left;
         if (self->cell[k] == NULL || outs->given[k]) continue;
-        if ((left = memory_left(self, outs, k))) made[k] = (PyArrayObject*)Py_NewRef((PyObject*)left), outs->over = outs->is_over[k] = 1;
+        if (outs->count <= DESK_BLOCKS && (left = memory_left(self, outs, k))) made[k] = (PyArrayObject*)Py_NewRef((PyObject*)left), outs->over = outs->is_over[k] = 1;
         else if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
@@ -430,8 +430,8 @@ static char* small_operands(const Chain* self, char* next, char* const end, char
 static int small_settle(Chain* self) {
     static Value room[SMALL_BYTES / sizeof(Value)]; /* nobody else runs meanwhile */
     PyArrayObject* made[SMALL_STEPS];
-    char *at[SMALL_STEPS], *from[CHAIN_STEPS + 1], *next;
-    npy_intp lies[CHAIN_STEPS + 1], apart = self->size * CHAIN_SIZE + SMALL_APART;
+    char *at[SMALL_STEPS], *from[CHAIN_ARRAYS + 1], *next;
+    npy_intp lies[CHAIN_ARRAYS + 1], apart = self->size * CHAIN_SIZE + SMALL_APART;
     unsigned wanted = 0;
     int k, steps = self->steps, failed = 0;
     if ((next = small_operands(self, (char*)room, (char*)room + sizeof(room) - steps * apart, from, lies)) == NULL) return 0;
@@ -915,7 +915,7 @@ static inline int is_private(PyObject* a) {
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
 static inline int takes_step(const Chain* self, const Site* site, PyObject* state) {
     if (self->users | self->told | self->closed | self->sealed) return 0;
-    if (self->steps + OPERANDS > CHAIN_STEPS || self->arrays + OPERANDS > CHAIN_STEPS || self->numbers + OPERANDS > CHAIN_STEPS || self->state != state) return 0;
+    if (self->steps + OPERANDS > CHAIN_STEPS || self->arrays + OPERANDS > CHAIN_ARRAYS || self->numbers + OPERANDS > CHAIN_STEPS || self->state != state) return 0;
     if (self->ns > TAPE_NS) return 0;
     return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
 }

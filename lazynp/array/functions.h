@@ -1304,7 +1304,7 @@ static int joined_call(Call* call, PyObject* const* args, Py_ssize_t n, PyObject
     PyObject** items = PySequence_Fast_ITEMS(args[0]);
     Py_ssize_t count = PySequence_Fast_GET_SIZE(args[0]), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     int axis = 0, type = -1, ndim;
-    if (count == 0 || count > CHAIN_STEPS) return 0;
+    if (count == 0 || count > CHAIN_ARRAYS) return 0;
     for (Py_ssize_t k = 0; k < count; k++) {
         if (!call_takes(call, items[k])) return 0;
         type = k ? common_type(type, call->read[k].type) : call->read[k].type;
@@ -1636,7 +1636,7 @@ static int signature_read(const Function* self, Call* call, Words* words, PyObje
     word_add(words, (uint64_t)(uintptr_t)self), word_add(words, (uint64_t)n);
     if (self->arrays == SEQUENCE) {
         PyObject** items = PySequence_Fast_ITEMS(args[0]);
-        if (PySequence_Fast_GET_SIZE(args[0]) > CHAIN_STEPS) return 0;
+        if (PySequence_Fast_GET_SIZE(args[0]) > CHAIN_ARRAYS) return 0;
         word_add(words, (uint64_t)PySequence_Fast_GET_SIZE(args[0])), first = 1;
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[0]); k++)
             if (!call_takes_any(call, items[k]) || read_size(&call->read[call->count - 1]) == 0 || !array_add(words, &call->read[call->count - 1])) return 0;
@@ -1711,7 +1711,7 @@ static int is_asked_cheaply(const Function* self, const Call* call, PyObject* co
 /* A call of a signature that is not known, made at once, and its layout noted. */
 static PyObject* signature_first(Function* self, const Words* words, const Call* call, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
-    PyObject *constants = PyTuple_New(total), *found, *items[CHAIN_STEPS];
+    PyObject *constants = PyTuple_New(total), *found, *items[CHAIN_ARRAYS];
     int count = call->count;
     if (constants == NULL) return NULL;
     for (Py_ssize_t k = 0; k < total; k++) /* not the arrays */

@@ -24,7 +24,7 @@ typedef struct {
     int steps, arrays, outs;
     int out[CHAIN_STEPS]; /* steps whose results are wanted */
     Step step[CHAIN_STEPS];
-    char type[CHAIN_STEPS + 1], lies[CHAIN_STEPS + 2]; /* of each array: its dtype, and a letter, ended by a zero */
+    char type[CHAIN_ARRAYS + 1], lies[CHAIN_ARRAYS + 2]; /* of each array: its dtype, and a letter, ended by a zero */
 } Hot;
 
 /* Whether a step's result is wanted, in memory or put somewhere. */
@@ -128,7 +128,7 @@ typedef struct {
 typedef struct {
     npy_intp row, begin; /* the first row, and the first element of it */
     npy_intp rows, n;    /* how many, and elements of each */
-    char* at[CHAIN_STEPS + 1];
+    char* at[CHAIN_ARRAYS + 1];
     const Rows2* lies;
 } HotBlock;
 
@@ -140,7 +140,7 @@ static void hot_block(const HotRun* self, HotBlock* block, Desk* desk, int threa
     char* to[CHAIN_STEPS];
     int count = 0;
     for (int k = 0; k < chain->steps; k++)
-        if (is_out(outs, k)) to[count++] = outs->put[k] || outs->is_over[k] ? desk->blocks[k] : outs->to[k] + first * step_size(chain, k);
+        if (is_out(outs, k)) to[count] = outs->put[k] || outs->is_over[k] ? desk->blocks[count] : outs->to[k] + first * step_size(chain, k), count++;
     self->function(block->at, block->lies->across, block->lies->along, chain->value, to, block->lies == self->of ? block->rows : 1, block->lies == self->of ? block->n : n);
     if (outs->over && flags_raised(1) & self->pieces.minded) {
         flags_clear(0);
@@ -149,9 +149,12 @@ static void hot_block(const HotRun* self, HotBlock* block, Desk* desk, int threa
         else row_part(self->again, desk, block->row, block->begin, block->n);
         return;
     }
-    for (int k = 0; k < chain->steps; k++)
-        if (outs->put[k]) target_put(outs->put[k], first, n, desk->blocks[k]);
-        else if (outs->is_over[k]) memcpy(outs->to[k] + first * step_size(chain, k), desk->blocks[k], (size_t)(n * step_size(chain, k)));
+    count = 0;
+    for (int k = 0; k < chain->steps; k++) {
+        if (outs->put[k]) target_put(outs->put[k], first, n, to[count]);
+        else if (outs->is_over[k]) memcpy(outs->to[k] + first * step_size(chain, k), to[count], (size_t)(n * step_size(chain, k)));
+        count += is_out(outs, k);
+    }
 }
 
 /* Rows, or elements of one row, block by block. */
@@ -192,7 +195,7 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int th
     const HotRun* self = (const HotRun*)pieces;
     const Rows2* of = self->of;
     const Chain* chain = self->chain;
-    char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
+    char *at[CHAIN_ARRAYS + 1], *to[CHAIN_STEPS];
     if (self->desk) {
         Desk* desk = thread ? desks[thread] : self->desk;
         if (self->lays) hot_sides(self, first, rows, desk, thread);
@@ -240,7 +243,8 @@ static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, co
     run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
     if (self->size >= LONG_FROM && ns >= (double)pieces_ns && !(ns < PIECES_FETCH * (double)pieces_ns && pass_memory(self, outs) < PIECES_NEAR))
         threads = pieces_threads(ns, 0);
-    if (outs->over) pass_begin(&again, self, outs, of, block, minded), again.sides = lays, run.again = &again;
+    if (outs->over && !pass_begin(&again, self, outs, of, block, minded)) return 0;
+    if (outs->over) again.sides = lays, run.again = &again;
     if (outs->over || outs->puts || lays) {
         threads = desks_ready(threads);
         if ((run.desk = again.desk = desk_take()) == NULL) return 0;
@@ -295,10 +299,10 @@ static int hot_same(const char* x, const char* y, int type, npy_intp size) {
 static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Chain tried;
     Rows2 of = {.rows = 1, .within = 1, .length = TRIED};
-    PyArrayObject *sampled[CHAIN_STEPS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
+    PyArrayObject *sampled[CHAIN_ARRAYS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
     int block[CHAIN_STEPS], fine = 1;
     static char found[CHAIN_STEPS][TRIED * CHAIN_SIZE], wanted[CHAIN_STEPS][TRIED * CHAIN_SIZE]; /* one check at a time */
-    char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
+    char *at[CHAIN_ARRAYS + 1], *to[CHAIN_STEPS];
     Desk* desk = desk_take();
     if (desk == NULL) return 0;
     memset(&tried, 0, sizeof(tried));
@@ -325,10 +329,10 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
         memset(outs.wanted, 1, sizeof(outs.wanted));
         memset(outs.to, 0, sizeof(outs.to)), memset(outs.put, 0, sizeof(outs.put));
         for (int k = 0; k < hot->outs; k++) outs.to[hot->out[k]] = wanted[k], to[k] = found[k];
-        blocks_assign(&tried, &outs, block);
+        fine = blocks_assign(&tried, &outs, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
-        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, desk, outs.to, TRIED);
-        function(at, of.across, of.along, tried.value, to, 1, TRIED);
+        for (int k = 0; k < hot->steps && fine; k++) step_run(&tried, k, block, at, &of, desk, outs.to, TRIED);
+        if (fine) function(at, of.across, of.along, tried.value, to, 1, TRIED);
         flags_clear(0);
         for (int k = 0; k < hot->outs && fine; k++) {
             const Step* step = &hot->step[hot->out[k]];
@@ -336,7 +340,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
         }
     }
     desk_leave(desk);
-    for (int k = 0; k <= CHAIN_STEPS; k++) Py_XDECREF(sampled[k]);
+    for (int k = 0; k <= CHAIN_ARRAYS; k++) Py_XDECREF(sampled[k]);
     for (int k = 0; k < CHAIN_STEPS; k++) Py_XDECREF(numbers[k]);
     if (PyErr_Occurred()) PyErr_Clear();
     return fine;

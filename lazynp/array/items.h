@@ -162,8 +162,8 @@ static int item_settle(Chain* self) {
 
 /* A call that is about to be recorded: its operands, and what NumPy's answer will be. */
 typedef struct {
-    PyObject* operands[CHAIN_STEPS];
-    Read read[CHAIN_STEPS];
+    PyObject* operands[CHAIN_ARRAYS];
+    Read read[CHAIN_ARRAYS];
     int count;
     int out, ndim;
     int silent; /* NumPy tells of no floating-point errors of it */
@@ -175,7 +175,7 @@ typedef struct {
 /* Read an operand, however its elements lie. */
 static int call_takes_any(Call* call, PyObject* x) {
     Read* read = &call->read[call->count];
-    if (call->count == CHAIN_STEPS || Py_TYPE(x) != array_type || !operand_read(x, read, NULL) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
+    if (call->count == CHAIN_ARRAYS || Py_TYPE(x) != array_type || !operand_read(x, read, NULL) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
     if (read->array && !PyArray_ISBEHAVED_RO(read->array)) return 0;
     call->operands[call->count++] = x;
     return 1;

@@ -9,9 +9,10 @@
 #include "chain.h"
 
 /* What a thread writes between the steps.  No block touches the next: NumPy's loops would take that for an overlap. */
+#define DESK_BLOCKS 128
 typedef struct {
-    char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE + 64];
-    char laid[CHAIN_STEPS + 1][SIDES_BYTES]; /* short rows, side by side */
+    char blocks[DESK_BLOCKS][CHAIN_BLOCK * CHAIN_SIZE + 64];
+    char laid[CHAIN_ARRAYS + 1][SIDES_BYTES]; /* short rows, side by side */
     int minded; /* errors that end the pass */
 } Desk;
 static Desk first_desk;
@@ -90,9 +91,9 @@ static void outs_close(const Chain* self, Outs* outs) {
 
 static inline npy_intp step_size(const Chain* self, int k) { return self->step[k].loops->of[self->step[k].type].size; }
 
-/* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */
-static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
-    int free_blocks[CHAIN_STEPS + 1], last[CHAIN_STEPS], count = CHAIN_STEPS + 1;
+/* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there; 0 where there are too few. */
+static int blocks_assign(const Chain* self, const Outs* outs, int* block) {
+    int free_blocks[DESK_BLOCKS], last[CHAIN_STEPS], count = DESK_BLOCKS;
     for (int k = 0; k < count; k++) free_blocks[k] = count - 1 - k;
     for (int k = 0; k < self->steps; k++) {
         last[k] = -1;
@@ -109,6 +110,7 @@ static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
             int source = step->of[o].kind == OF_STEP ? step->of[o].number : -1;
             if (source >= 0 && taken < 0 && last[source] == k && outs->to[source] == NULL && outs->put[source] == NULL && step_size(self, source) == step_size(self, k)) taken = block[source];
         }
+        if (outs->to[k] == NULL && taken < 0 && count == 0) return 0;
         if (outs->to[k] == NULL) block[k] = taken < 0 ? free_blocks[--count] : taken;
         for (int o = 0; o < step->loops->nin; o++) {
             int source = step->of[o].kind == OF_STEP ? step->of[o].number : -1;
@@ -117,12 +119,13 @@ static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
             last[source] = -1; /* once, however often it is read */
         }
     }
+    return 1;
 }
 
 /* How the operands lie: rows of `length` elements, `rows` of them, `within` in each of some planes. */
 typedef struct {
     npy_intp rows, length, within;
-    npy_intp over[CHAIN_STEPS + 1], across[CHAIN_STEPS + 1], along[CHAIN_STEPS + 1]; /* steps of each array, in bytes: to the next plane, row and element */
+    npy_intp over[CHAIN_ARRAYS + 1], across[CHAIN_ARRAYS + 1], along[CHAIN_ARRAYS + 1]; /* steps of each array, in bytes: to the next plane, row and element */
 } Rows2;
 
 static inline int is_one_plane(const Rows2* of) { return of->rows == of->within; }
@@ -163,7 +166,7 @@ static void rows_flat(Rows2* of, const Chain* self) {
 }
 
 static int rows_of(const Chain* self, Rows2* of) {
-    npy_intp steps[CHAIN_STEPS + 1][AXES];
+    npy_intp steps[CHAIN_ARRAYS + 1][AXES];
     if (self->flat) return rows_flat(of, self), 1;
     for (int k = 0; k < self->arrays; k++)
         if (!operand_steps(self->array[k], self->ndim, self->dims, steps[k])) return 0;
@@ -257,8 +260,8 @@ typedef struct {
     const Rows2* of;
     Desk* desk;
     npy_intp most; /* rows in a block */
-    int how[CHAIN_STEPS + 1];
-    char *from[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1]; /* the arrays, and the block's elements of them */
+    int how[CHAIN_ARRAYS + 1];
+    char *from[CHAIN_ARRAYS + 1], *at[CHAIN_ARRAYS + 1]; /* the arrays, and the block's elements of them */
     Rows2 flat;                                        /* how those lie */
 } Sides;
 
@@ -324,7 +327,7 @@ static int row_part(const Pass* self, Desk* desk, npy_intp row, npy_intp begin, 
     const Chain* chain = self->chain;
     const Rows2* of = self->of;
     npy_intp first = row * of->length + begin;
-    char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+    char *at[CHAIN_ARRAYS + 1], *out[CHAIN_STEPS];
     for (int k = 0; k < chain->steps; k++) out[k] = self->outs->to[k] ? self->outs->to[k] + first * step_size(chain, k) : NULL;
     for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + row_at(of, k, row) + begin * of->along[k];
     return row_run(chain, self->outs, self->block, at, of, desk, out, first, n);
@@ -349,7 +352,7 @@ static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 
 /* Bytes of memory that a tape reads and writes, views of the same memory counted once. */
 static npy_intp pass_memory(const Chain* self, const Outs* outs) {
-    const char *begin[CHAIN_STEPS + 1], *end[CHAIN_STEPS + 1];
+    const char *begin[CHAIN_ARRAYS + 1], *end[CHAIN_ARRAYS + 1];
     npy_intp bytes = 0;
     int count = 0;
     for (int k = 0; k < self->steps; k++)
@@ -393,12 +396,13 @@ static double pass_ns(const Chain* self, const Outs* outs, int sides) {
     return ns * (double)self->size;
 }
 
-static void pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Rows2* of, int* block, int minded) {
+static int pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Rows2* of, int* block, int minded) {
     pass->chain = self, pass->outs = outs, pass->of = of, pass->block = block, pass->sides = 0;
     if (self->steps == 1 && outs->puts == 0) block[0] = -1; /* somebody wants it, or nothing runs */
-    else blocks_assign(self, outs, block);
+    else if (!blocks_assign(self, outs, block)) return 0;
     pass->pieces.compute = pass_piece, pass->pieces.basic = !outs->over /* what the old unit has of earlier work would be told of */, pass->pieces.minded = minded, pass->pieces.piece = PASS_PIECE;
     pass->pieces.whole = of->rows == 1 ? of->length : of->rows, pass->pieces.unit = of->rows == 1 ? 1 : of->length;
+    return 1;
 }
 
 /* Compute a tape; whether an error was raised, or memory is short. */
@@ -406,9 +410,9 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
     int block[CHAIN_STEPS], threads = 1, raised;
     Pass pass;
     double ns = 0;
-    pass_begin(&pass, self, outs, of, block, minded);
+    if (!pass_begin(&pass, self, outs, of, block, minded)) return 1;
     if (of->rows == 1 && self->size <= chain_sizes.block / (self->wide ? 4 : 1)) { /* one block */
-        char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+        char *at[CHAIN_ARRAYS + 1], *out[CHAIN_STEPS];
         if ((pass.desk = desk_take()) == NULL) return 1;
         pass.desk->minded = minded;
         for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);

@@ -12,7 +12,7 @@ typedef struct {
     int steps, arrays, numbers;
     Step step[CHAIN_STEPS];
     char out[CHAIN_STEPS];               /* steps whose results are wanted */
-    signed char array[CHAIN_STEPS + 1];  /* the dtypes of what is read */
+    signed char array[CHAIN_ARRAYS + 1];  /* the dtypes of what is read */
     signed char number[CHAIN_STEPS + 1];
 } Together;
 
@@ -33,7 +33,7 @@ static Loops* loops_for(PyObject* ufunc, int kernels, int type) {
 static int together_operand(Together* self, PyObject* operand, int k, int type, Operand* to) {
     int kind, number;
     if (!PyArg_ParseTuple(operand, "ii", &kind, &number)) return -1;
-    if (kind == OF_STEP ? number < 0 || number >= k || self->step[number].out != type : number < 0 || number >= CHAIN_STEPS) return 0;
+    if (kind == OF_STEP ? number < 0 || number >= k || self->step[number].out != type : number < 0 || number >= (kind == OF_ARRAY ? CHAIN_ARRAYS : CHAIN_STEPS)) return 0;
     if (kind == OF_ARRAY) {
         if (self->array[number] >= 0 && self->array[number] != type) return 0;
         self->array[number] = (signed char)type;
@@ -89,7 +89,7 @@ static PyObject* together_new(PyObject* steps, PyObject* outs) {
 /* How what is read lies, as rows; 0 where it lies otherwise, as transposed matrices do, for which NumPy goes through all in another order. */
 static int lie_in_rows(const Chain* chain, PyArrayObject* first, Rows2* of) {
     int ndim = PyArray_NDIM(first);
-    npy_intp steps[CHAIN_STEPS + 1][AXES];
+    npy_intp steps[CHAIN_ARRAYS + 1][AXES];
     if (chain->flat) return rows_flat(of, chain), 1;
     if (ndim > AXES) return 0;
     for (int k = 0; k < chain->arrays; k++) {

@@ -64,7 +64,7 @@ static int put_ready(const Chain* self, const Chain* chain, int k, int* meets) {
 /* Which of a tape's results are put where they are to lie. */
 static void puts_of(const Chain* self, Outs* outs) {
     int meets;
-    if (self->ns > PUT_NS && other_threads()) return;
+    if (outs->count > DESK_BLOCKS || (self->ns > PUT_NS && other_threads())) return;
     for (int k = 0; k < self->steps; k++) {
         const Chain* put = self->cell[k] ? self->put[k] : NULL;
         if (put == NULL || !put_ready(put, self, k, &meets)) continue;

@@ -70,7 +70,7 @@ static Value sum_of_parts(const SumRun* self, npy_intp n, npy_intp* next) {
 static int sum_computed(const SumRun* self, npy_intp first, npy_intp n, char* to, Desk* desk) {
     const Chain* chain = self->chain;
     const Rows2* of = self->of;
-    char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+    char *at[CHAIN_ARRAYS + 1], *out[CHAIN_STEPS];
     for (npy_intp done = 0; done < n;) {
         npy_intp row = (first + done) / of->length, column = (first + done) % of->length, some = of->length - column;
         int count = 0;
@@ -216,7 +216,7 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
    tape is computed with it.  0, perhaps with an exception, where the step is to be computed first. */
 static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     Chain* self = CHAIN_OF(x);
-    int summed = STEP_OF(x), block[CHAIN_STEPS], done = 0;
+    int summed = STEP_OF(x), block[CHAIN_STEPS], done = 0, fits;
     PyArrayObject* made[CHAIN_STEPS];
     Hot *known = NULL, *hot = NULL;
     SumRun run = {.summed = summed};
@@ -237,9 +237,9 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     }
     if (self->steps > 1 && all_wanted(self, &outs)) known = hot_of(self, &rows, &outs);
     if (known) known->busy++, run.function = known->function;
-    blocks_assign(self, &outs, block);
+    fits = blocks_assign(self, &outs, block);
     run.chain = self, run.outs = &outs, run.of = &rows, run.block = block;
-    done = !PyErr_Occurred() && sum_run(&run, self->size, pass_ns(self, &outs, 0) + (double)self->size * SUM_NS, pass_bytes(self, &outs), self->minded | errors_minded(), sum);
+    done = fits && !PyErr_Occurred() && sum_run(&run, self->size, pass_ns(self, &outs, 0) + (double)self->size * SUM_NS, pass_bytes(self, &outs), self->minded | errors_minded(), sum);
     if (known) {
         if (run.function == NULL) hot = hot_count(known, self->size);
         known->busy--;

@@ -243,6 +243,18 @@ def test_a_tape_has_so_many_steps(operators: int) -> None:
     same(result, program(numpy.asarray(a), numpy.asarray(b)))
 
 
+def test_more_values_between_than_there_are_blocks() -> None:
+    """They are computed step by step, as by NumPy."""
+
+    def crossed(x: Any) -> Any:
+        terms = [x * (k + 1) for k in range(180)]
+        return sum(terms[k] * terms[-k - 1] - terms[k] for k in range(90))
+
+    a = grid(lazynp, 1)
+    for _ in range(3):
+        same(forced(crossed(a)), crossed(numpy.asarray(a)))
+
+
 # What does not wait ---------------------------------------------------------------------------------------------------------------
 
 
