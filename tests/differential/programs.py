@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -241,18 +242,21 @@ def compare_without_reads(program: Program) -> None:
             raise Difference(f"reads: {name} depends on what was read")
 
 
-def difference(program: Program, tier: str = "auto") -> str | None:
-    """The first difference between NumPy and lazynp, in words."""
+def difference(program: Program, tier: str = "auto", alone: bool = True) -> str | None:
+    """The first difference between NumPy and lazynp, in words.
+
+    Settings are the process's: where a program does not run ``alone`` they stay as they are.
+    """
     try:
-        with config.override(**TIERS[tier]):
+        with config.override(**TIERS[tier]) if alone else nullcontext():
             theirs = under_numpy(program)
             ours = under_lazynp(program, theirs.errors)
             compare(program, ours, theirs)
-            if program.seed % 4 == 0:
+            if program.seed % 4 == 0 and alone:
                 # What is compiled, and when, depends on what is asked for together: `auto` is left out.
                 with config.override(**TIERS["numpy" if tier == "auto" else tier]):
                     compare_without_reads(program)
-        if ours.late or program.seed % 16 == 1:
+        if alone and (ours.late or program.seed % 16 == 1):
             with config.override(**TIERS[tier], eager=True):
                 ours = under_lazynp(program, theirs.errors)
                 compare(program, ours, theirs)
@@ -268,7 +272,7 @@ def difference(program: Program, tier: str = "auto") -> str | None:
 
 
 # Reporting -----------------------------------------------------------------------------------------------------------------
-def shrunk(program: Program, tier: str, found: str) -> Program:
+def shrunk(program: Program, tier: str, found: str, alone: bool) -> Program:
     """Fewer lines with the same kind of difference as the one that was found; all of them where that is not found again."""
     word = found.split(":")[0]
     lines = list(program.lines)
@@ -280,7 +284,7 @@ def shrunk(program: Program, tier: str, found: str) -> Program:
             at = max(at - size, 0)
             fewer = lines[:at] + lines[at + size :]
             if _is_program(fewer):
-                again = difference(Program(program.seed, program.grammar, fewer), tier)
+                again = difference(Program(program.seed, program.grammar, fewer), tier, alone)
                 if again is not None and again.split(":")[0] == word:
                     lines = fewer
         if size == 1 and len(lines) == before:
@@ -293,9 +297,9 @@ def _is_program(lines: list[str]) -> bool:
     return not any(isinstance(error, NameError) for error in under_numpy(Program(0, "exact", lines)).errors)
 
 
-def report(program: Program, tier: str, found: str) -> str:
+def report(program: Program, tier: str, found: str, alone: bool = True) -> str:
     """A failing program as a script, with the difference, and the one that is left when it runs by itself, as its last lines."""
-    program = shrunk(program, tier, found)
+    program = shrunk(program, tier, found, alone)
     theirs = under_numpy(program).errors
     lines = [
         f"try: {line}\nexcept {public(type(error)).__name__}: pass" if error else line
@@ -309,7 +313,7 @@ def report(program: Program, tier: str, found: str) -> str:
             "see, force = print, lambda x: getattr(x, 'realize', lambda: None)()",
             *lines,
             f"# {found}",
-            f"# {difference(program, tier)}",
+            f"# {difference(program, tier, alone)}",
         ]
     )
 
@@ -319,18 +323,18 @@ def grammar_of(seed: int) -> str:
     return GRAMMARS[seed % 3 == 2]
 
 
-def check(seed: int, grammar: str, tier: str) -> str | None:
+def check(seed: int, grammar: str, tier: str, alone: bool = True) -> str | None:
     """The report of a seed's program, if it differs."""
     program = write(seed, grammar)
-    found = difference(program, tier)
-    return None if found is None else report(program, tier, found)
+    found = difference(program, tier, alone)
+    return None if found is None else report(program, tier, found, alone)
 
 
 def checked(seeds: range, grammar: str, tier: str, threads: int) -> Iterator[str | None]:
     """The reports of programs, in order; those of several threads run at once."""
 
     def checked_one(seed: int) -> str | None:
-        return check(seed, grammar_of(seed) if grammar == "both" else grammar, tier)
+        return check(seed, grammar_of(seed) if grammar == "both" else grammar, tier, threads == 1)
 
     if threads == 1:
         yield from map(checked_one, seeds)
@@ -338,7 +342,7 @@ def checked(seeds: range, grammar: str, tier: str, threads: int) -> Iterator[str
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        with ThreadPoolExecutor(threads) as pool:
+        with config.override(**TIERS[tier]), ThreadPoolExecutor(threads) as pool:
             yield from pool.map(checked_one, seeds)
     finally:
         sys.setswitchinterval(before)
