@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The native core under address and undefined-behaviour sanitizers: built beside the package, into build/sanitized, and given the tests of arrays at
-# hand, the random programs, and those whose own code runs in between.  Needs gcc with libasan and libubsan (exit code 3 where they are not there, or do
+# hand, the random programs, and those whose own code runs in between; it looks whether each tape depends on older ones alone (LAZYNP_CHECK).  Needs gcc with libasan and libubsan (exit code 3 where they are not there, or do
 # not run); PYTHON names the interpreter, and SANITIZE_EXAMPLES how many random programs there are (2,000), of which a tenth have hostile hooks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,7 +14,7 @@ for name in libasan.so libubsan.so; do
     [ -e "$found" ] || { echo "gcc has no $name: apt-get install gcc (Debian, Ubuntu), dnf install libasan libubsan (Fedora)"; exit 3; }
     libraries="$libraries${libraries:+:}$found"
 done
-CC=gcc CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1 -O1" \
+CC=gcc CFLAGS="-DLAZYNP_CHECK -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1 -O1" \
     "$python" setup.py -q build --build-lib "$built" --build-temp build/sanitizing
 
 # what the interpreter never gives back is no leak of ours, and with malloc each of its objects has bounds of its own

@@ -164,7 +164,7 @@ static void chain_free(Chain* self) {
     else PyMem_Free(self);
 }
 
-#ifdef LAZYNP_CHECK
+#ifdef LAZYNP_CHECK /* see `tools/sanitize.sh` */
 static void tapes_sound(const char* where) {
     for (const Chain* self = waiting.after; self != &waiting; self = self->after)
         for (int k = 0; k < self->arrays; k++) {
