@@ -301,10 +301,10 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Rows2 of = {.rows = 1, .within = 1, .length = TRIED};
     PyArrayObject *sampled[CHAIN_ARRAYS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
     int block[CHAIN_STEPS], fine = 1;
-    static char found[CHAIN_STEPS][TRIED * CHAIN_SIZE], wanted[CHAIN_STEPS][TRIED * CHAIN_SIZE]; /* one check at a time */
+    char(*found)[TRIED * CHAIN_SIZE] = PyMem_Malloc(2 * (size_t)hot->outs * sizeof(*found)), (*wanted)[TRIED * CHAIN_SIZE] = found + hot->outs;
     char *at[CHAIN_ARRAYS + 1], *to[CHAIN_STEPS];
-    Desk* desk = desk_take();
-    if (desk == NULL) return 0;
+    Desk* desk = found ? desk_take() : NULL;
+    if (desk == NULL) return PyMem_Free(found), 0;
     memset(&tried, 0, sizeof(tried));
     tried.steps = hot->steps;
     memcpy(tried.step, hot->step, sizeof(hot->step));
@@ -339,7 +339,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
             fine = hot_same(found[k], wanted[k], step->loops->of[step->type].out, step->loops->of[step->type].size);
         }
     }
-    desk_leave(desk);
+    desk_leave(desk), PyMem_Free(found);
     for (int k = 0; k <= CHAIN_ARRAYS; k++) Py_XDECREF(sampled[k]);
     for (int k = 0; k < CHAIN_STEPS; k++) Py_XDECREF(numbers[k]);
     if (PyErr_Occurred()) PyErr_Clear();

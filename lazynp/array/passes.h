@@ -10,8 +10,9 @@
 
 /* What a thread writes between the steps.  No block touches the next: NumPy's loops would take that for an overlap. */
 #define DESK_BLOCKS 128
+#define DESK_SIZE 8 /* bytes of an element, at most: of complex numbers a quarter as many are computed at a time */
 typedef struct {
-    char blocks[DESK_BLOCKS][CHAIN_BLOCK * CHAIN_SIZE + 64];
+    char blocks[DESK_BLOCKS][CHAIN_BLOCK * DESK_SIZE + 64];
     char laid[CHAIN_ARRAYS + 1][SIDES_BYTES]; /* short rows, side by side */
     int minded; /* errors that end the pass */
 } Desk;
