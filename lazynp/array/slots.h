@@ -397,6 +397,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject*
     x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
+    if (ndim == 0) return NULL;
     memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
     if (x == NULL && (old = chain_cell()) == NULL) return NULL;
     made = (Cell*)step_next(loops, b, c);
