@@ -90,7 +90,7 @@ static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part) {
     Cell* old = NULL;
     if (from == NULL || x == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
     if (from->size == 0 || from->size * PyArray_ITEMSIZE(x) < put_from || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
-    if (PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !shown_by_one(a, x, part)) return 0;
+    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !shown_by_one(a, x, part)) return 0;
     if (may_overlap_itself(at->ndim, at->dims, at->strides, PyArray_ITEMSIZE(x))) return 0; /* backwards, or elements that are shown several times */
     if ((to = raw_view(x, at->ndim, at->dims, at->strides, at->data)) == NULL) return PyErr_Clear(), 0;
     if ((WAITS(a) && (old = chain_cell()) == NULL) || (self = chain_new(from->state, 0, PyArray_NDIM(x), PyArray_DIMS(x), size_of(x))) == NULL) {
