@@ -117,7 +117,8 @@ static Chain waiting = {.before = &waiting, .after = &waiting};
 #define CHAIN_OF(x) ((Chain*)((Cell*)(x))->before)
 #define STEP_OF(x) ((int)((Cell*)(x))->offset)
 
-static Chain* kept_chains[8];
+#define CHAINS_KEPT 40 /* as many as wait, and some: each is some pages, which the C library would give back */
+static Chain* kept_chains[CHAINS_KEPT];
 static int kept_chain_count;
 
 static void chain_leave(Chain* self) {
@@ -160,7 +161,7 @@ static void chain_free(Chain* self) {
     if (self->closed == ITEM) Py_DECREF(self->item.call), Py_XDECREF(self->item.names);
     Py_XDECREF(self->place), Py_XDECREF(self->to);
     Py_XDECREF(self->state);
-    if (kept_chain_count < 8) kept_chains[kept_chain_count++] = self;
+    if (kept_chain_count < CHAINS_KEPT) kept_chains[kept_chain_count++] = self;
     else PyMem_Free(self);
 }
 
