@@ -15,7 +15,7 @@
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
 #define CHAINS_MOST 32   /* tapes that wait: then the oldest is computed */
 #if defined(__GNUC__)
-#define NOT_INLINED __attribute__((noinline)) /* what has its room on the stack, and calls nothing that recurses */
+#define NOT_INLINED __attribute__((noinline)) /* so that its room on the stack is not that of its callers, which call one another for what a tape reads */
 #else
 #define NOT_INLINED
 #endif

@@ -48,7 +48,7 @@ static int sources_settle(Chain* self) {
 
 /* What somebody has, and what that reads. */
 static void outs_of(const Chain* self, Outs* outs) {
-    outs->count = outs->over = outs->puts = 0;
+    outs->count = outs->over = outs->puts = outs->alone = 0;
     for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->put[k] = NULL, outs->given[k] = 0, outs->is_over[k] = 0, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
     outs_close(self, outs);
 }
@@ -198,7 +198,7 @@ static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, 
     known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (lays || of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, lays ? &flat : &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
-    pieces_alone = outs->over || outs->puts;
+    pieces_alone = outs->over || outs->alone;
     if (function) raised = !hot_run(function, self, &of, outs, minded, lays);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
@@ -619,6 +619,30 @@ static int settle_all(void) {
         if (tape_settle(self)) return -1;
     orphaned_bytes = 0, walked = 0; /* what still waits has failed, or is being computed */
     return 0;
+}
+
+/* What waits for a cell's value waits for that of `old` from now on, which has it; whether anything did. */
+static int readers_follow(Cell* cell, Cell* old) {
+    int before = old->readers;
+    for (Chain* self = waiting.before; cell->readers && self != &waiting; self = self->before)
+        for (int k = 0; self->sources && k < self->arrays; k++)
+            if (self->source[k] == cell) {
+                if (self->view && k == 0) cell->waiting_views--, old->waiting_views++;
+                self->source[k] = source_new((PyObject*)old);
+                source_drop(cell); /* the program has it, too */
+            }
+    return old->readers > before;
+}
+
+/* What waited when a tape was to read it lies in memory by now: the tape reads that, whatever becomes of the cell. */
+static void readers_take(Cell* cell, PyArrayObject* memory) {
+    for (Chain* self = waiting.before; cell->readers && self != &waiting; self = self->before)
+        for (int k = 0; self->sources && k < self->arrays; k++)
+            if (self->source[k] == cell) {
+                if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)memory);
+                self->source[k] = NULL;
+                self->sources--, source_drop(cell); /* the program has it, too */
+            }
 }
 
 /* Whether a tape might read memory that `x` shows. */

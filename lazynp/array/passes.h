@@ -78,6 +78,7 @@ typedef struct {
     int count; /* of results that somebody wants */
     int puts;  /* of them that are put */
     char given[CHAIN_STEPS]; /* where it lies, or is put, is not this call's to say */
+    int alone; /* some lie in an array of the program's, which no other of its threads may see half written */
     int over;  /* some lie where an operand lies: nothing is computed twice, and errors are collected, in `raised` */
     char is_over[CHAIN_STEPS];
     int* raised; /* of each step */

@@ -68,10 +68,9 @@ static void puts_of(const Chain* self, Outs* outs) {
     for (int k = 0; k < self->steps; k++) {
         const Chain* put = self->cell[k] ? self->put[k] : NULL;
         if (put == NULL || !put_ready(put, self, k, &meets)) continue;
-        outs->given[k] = 1, outs->over |= meets;
-        outs->puts++;
+        outs->given[k] = outs->alone = 1, outs->over |= meets;
         if (!meets && put->target.ndim == 1 && put->target.strides[0] == put->target.size) outs->to[k] = put->target.data;
-        else outs->put[k] = &put->target; /* when all steps of a block have read what lies there */
+        else outs->put[k] = &put->target, outs->puts++; /* when all steps of a block have read what lies there */
     }
 }
 

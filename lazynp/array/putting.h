@@ -38,7 +38,7 @@ static void met_walk(Met* met, void (*visit)(Met*, PyArrayObject*), PyArrayObjec
 /* Whether nobody but tapes and the cell `a` shows the memory of `x`, which is what `a` shows; `part`: the view of it that an operation has at hand, or NULL. */
 static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
     PyObject* owner = owner_of((PyObject*)a);
-    PyArrayObject* own = WAITS(a) ? NULL : x;
+    PyArrayObject *own = WAITS(a) ? NULL : x, *parts = part && !WAITS(part) ? (PyArrayObject*)part->base : NULL;
     Met met = {.memory = IS_RAW(x) && ((Raw*)x)->holds ? ((Raw*)x)->holds : (PyObject*)x, .held = 0};
     if (a->readonly != Py_False || (a->waiting_views && !WAITS(a)) || a->lent || a->writers || (part && part->lent) || !is_writable(x)) return 0;
     if (IS_RAW(x) ? FIELDS(x)->base != NULL : !PyArray_CheckExact(x)) return 0;
@@ -57,23 +57,10 @@ static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
     if (part && part->weakrefs) return 0;
     for (const Chain* chain = waiting.after; a->waiting_views && chain != &waiting; chain = chain->after)
         if (chain->view && chain->source[0] == a && chain->cell[0] && chain->cell[0] != part) return 0;
-    met_walk(&met, met_forget, own, part && !WAITS(part) ? (PyArrayObject*)part->base : NULL);
-    met_walk(&met, met_count, own, part && !WAITS(part) ? (PyArrayObject*)part->base : NULL);
-    met_walk(&met, met_check, own, part && !WAITS(part) ? (PyArrayObject*)part->base : NULL);
+    met_walk(&met, met_forget, own, parts);
+    met_walk(&met, met_count, own, parts);
+    met_walk(&met, met_check, own, parts);
     return met.memory && met.held == Py_REFCNT(met.memory);
-}
-
-/* What read the array reads what it was, which `old` has from now on. */
-static void put_precedes(Cell* a, Cell* old) {
-    Chain* before = CHAIN_OF(a);
-    before->cell[STEP_OF(a)] = old, old->before = (Cell*)before, old->offset = STEP_OF(a);
-    for (Chain* chain = waiting.after; chain != &waiting; chain = chain->after)
-        for (int k = 0; chain->sources && k < chain->arrays; k++)
-            if (chain->source[k] == a) {
-                if (chain->view && k == 0) a->waiting_views--, old->waiting_views++;
-                chain->source[k] = source_new((PyObject*)old);
-                source_drop(a); /* the program has it, too */
-            }
 }
 
 /* The array that a cell shows, or will show when it was written; NULL where it has to be looked at closer. */
@@ -105,16 +92,12 @@ static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part) {
     self->site[0] = (Site){(PyCodeObject*)Py_NewRef((PyObject*)from->site[STEP_OF(value)].code), from->site[STEP_OF(value)].offset};
     self->place = (PyArrayObject*)Py_NewRef((PyObject*)x);
     if (old) {
-        put_precedes(a, old);
+        CHAIN_OF(a)->cell[STEP_OF(a)] = old, old->before = a->before, old->offset = a->offset;
+        (void)readers_follow(a, old);
         self->source[1] = source_new((PyObject*)old), self->arrays = self->sources = 2;
         Py_DECREF(old);
     } else {
-        for (Chain* other = waiting.after; a->readers && other != &waiting; other = other->after)
-            for (int k = 0; other->sources && k < other->arrays; k++)
-                if (other->source[k] == a) { /* which waited when that tape was to read it, and reads it as it is */
-                    if (other->array[k] == NULL) other->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)x);
-                    other->source[k] = NULL, other->sources--, source_drop(a);
-                }
+        readers_take(a, x);
         Py_SETREF(a->base, Py_NewRef((PyObject*)&waiting_value));
     }
     self->steps = self->cells = 1, self->cell[0] = a, a->before = (Cell*)self, a->offset = 0;
@@ -134,11 +117,13 @@ static int put_is_there(PyArrayObject* x, const Place* at, PyObject* a, PyObject
     return same_lengths(PyArray_DIMS(place), at->dims, at->ndim) && same_lengths(PyArray_STRIDES(place), at->strides, at->ndim);
 }
 
-/* `a[key] = value` of integers and slices, where the value waits: whether that was recorded, or is already. */
+/* `a[key] = value` of integers and slices, where the value waits: whether that was recorded, or is already; 0 perhaps with an exception. */
 static int put_into(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject* x;
     Place at;
-    if (Py_TYPE(a) != array_type || !IS_CHAIN(value) || (waiting_count >= CHAINS_MOST && tapes_bound() < 0) || !IS_CHAIN(value) || !is_basic(key) || (x = put_place((Cell*)a)) == NULL || !place_of(x, key, &at)) return 0;
+    if (Py_TYPE(a) != array_type || !IS_CHAIN(value) || !is_basic(key)) return 0;
+    if (waiting_count >= CHAINS_MOST && (tapes_bound() < 0 || !IS_CHAIN(value))) return 0; /* the oldest one was computed, which may have been that of the value */
+    if ((x = put_place((Cell*)a)) == NULL || !place_of(x, key, &at)) return 0;
     return put_is_there(x, &at, a, value) || put_recorded((Cell*)a, &at, value, NULL);
 }
 

@@ -359,23 +359,12 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     PyArrayObject* memory = before ? NULL : (PyArrayObject*)cell->base;
     int step = STEP_OF(made), at = STEP_OF(cell), kept = 0;
     if (before) {
-        for (Chain* self = waiting.before; cell->readers && self != &waiting; self = self->before)
-            for (int k = 0; self->sources && k < self->arrays; k++)
-                if (self->source[k] == cell) {
-                    self->source[k] = source_new((PyObject*)old);
-                    kept = 1, source_drop(cell); /* the program has it, too */
-                }
+        kept = readers_follow(cell, old);
         before->cell[at] = kept ? old : NULL;
         if (kept) old->before = (Cell*)before, old->offset = at;
         else if (--before->cells == 0 && before->users == 0) free = before;
     } else {
-        for (Chain* self = waiting.before; cell->readers && self != &waiting; self = self->before)
-            for (int k = 0; self->sources && k < self->arrays; k++)
-                if (self->source[k] == cell) { /* which waited when that tape was to read it */
-                    if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)memory);
-                    self->source[k] = NULL;
-                    self->sources--, source_drop(cell); /* the program has it, too */
-                }
+        readers_take(cell, memory);
         if (Py_REFCNT(memory) > 2) orphaned_bytes += PyArray_NBYTES(memory); /* another tape reads the old value */
         cell->base = Py_NewRef((PyObject*)&waiting_value);
     }
