@@ -91,11 +91,15 @@ def module(number: int) -> str:
     return ADD.replace("add i64 %a, %b", f"add i64 %a, {number}")
 
 
-def long_module(number: int, functions: int = 60) -> str:
-    """A module that takes a while: some twenty milliseconds for each of its functions."""
-    head, body = map_ir("power", "f64").split("define void")
-    names = ["@kernel", *(f"@k{k}" for k in range(functions))]
-    return "\n".join([module(number), head, *(f"define void{body.replace('@kernel', name)}" for name in names)])
+def long_module(number: int, depth: int) -> str:
+    """A short text of 2**depth steps, whatever functions the machine has: 13 take a second or two, 17 some minutes."""
+    first = "%a = fmul double %x, %x\n%b = fadd double %a, 1.5\n%c = fcmp ogt double %b, 2.0\n%r = select i1 %c, double %b, double %x"
+    steps = [f"define internal double @f0(double %x) alwaysinline {{\n{first}\nret double %r\n}}"]
+    for k in range(depth):
+        twice = f"%a = call double @f{k}(double %x)\n%r = call double @f{k}(double %a)"
+        steps.append(f"define internal double @f{k + 1}(double %x) alwaysinline {{\n{twice}\nret double %r\n}}")
+    kernel = f"define double @kernel(double %x) {{\n%r = call double @f{depth}(double %x)\nret double %r\n}}"
+    return "\n".join([module(number), *steps, kernel])
 
 
 # What the program sees of it ----------------------------------------------------------------------------------------------------------
@@ -247,9 +251,13 @@ def test_it_is_killed_with_nothing_to_do(alone: Path) -> None:
     assert client.wanted()
 
 
+def test_a_text_may_be_longer_than_what_a_socket_holds(alone: Path) -> None:
+    assert function(f"; {'long ' * 400_000}\n{module(35)}")(1, 0) == 36
+
+
 def test_it_is_killed_at_work(alone: Path) -> None:
     assert function(module(30))(1, 0) == 31  # it is ready
-    work = compiler.begin(long_module(31), ["add", "kernel"])
+    work = compiler.begin(long_module(31, 13), ["add", "kernel"])
     (process,) = servers(alone)
     os.kill(process, signal.SIGKILL)
     work.wait()
@@ -257,7 +265,7 @@ def test_it_is_killed_at_work(alone: Path) -> None:
 
 
 def test_what_kills_it_is_not_asked_for_again(alone: Path) -> None:
-    text = long_module(32, 1500)  # half a minute: it is killed before, however late the test looks
+    text = long_module(32, 17)  # it is killed before, however late the test looks
     assert function(module(33))(1, 0) == 34
     work = compiler.begin(text, ["add", "kernel"])
     killed: list[Any] = []
