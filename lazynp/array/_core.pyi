@@ -21,6 +21,7 @@ from lazynp.array._python import number_classes_of as number_classes_of
 from lazynp.array._python import number_members as number_members
 from lazynp.array._python import numpys_number as numpys_number
 from lazynp.array._python import of_types as of_types
+from lazynp.array._python import pauses as pauses
 from lazynp.array._python import read_chosen as read_chosen
 from lazynp.array._python import register as register
 from lazynp.array._python import register_elements as register_elements

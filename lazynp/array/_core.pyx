@@ -150,7 +150,7 @@ cdef extern from "counting.h":
     void count_with(PyObject*)
     int workers_start(int)
     size_t WORKERS_ADDRESS
-    long long pieces_ns, pieces_shared
+    long long pieces_ns, pieces_shared, pieces_pause, pieces_paused
 
 cdef list _kept = []  # what the C code refers to
 
@@ -390,6 +390,13 @@ def share(ns=60_000):
     global pieces_ns
     pieces_ns = ns
     return pieces_shared
+
+
+def pauses(ns=30_000_000):
+    """Let handlers of signals run each ``ns`` nanoseconds while a tape is computed, and return how often they could until now; for tests."""
+    global pieces_pause
+    pieces_pause = ns
+    return pieces_paused
 
 
 def count(hook):

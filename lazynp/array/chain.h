@@ -90,7 +90,6 @@ typedef struct Chain {
     int fixed;    /* it reads what a later one writes: it stays before that one */
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
-    float ns;        /* that computing it takes, about */
     npy_intp dims[PLACE_AXES], size; /* more than AXES of them only where a part is written */
     npy_intp strides[PLACE_AXES], offset;
     PyArrayObject* place; /* of a write, and of views of what it leaves: where that lies; NULL of all else */
@@ -186,7 +185,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
     self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->fixed = 0;
-    self->flat = 1, self->ns = 0, self->place = self->to = NULL;
+    self->flat = 1, self->place = self->to = NULL;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
     self->state = Py_NewRef(state), self->minded = minded;

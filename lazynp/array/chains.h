@@ -180,6 +180,17 @@ static PyArrayObject* memory_left(const Chain* self, const Outs* outs, int k) {
     return NULL;
 }
 
+/* What takes so long that handlers of signals run meanwhile lies in memory of its own, where nobody sees it half written; 0 where memory is short. */
+static int outs_apart(const Chain* self, Outs* outs, PyArrayObject** made) {
+    for (int k = 0; k < self->steps; k++) {
+        if (!outs->given[k] && !outs->is_over[k]) continue;
+        Py_XSETREF(made[k], raw_new(self->ndim, self->dims, self->step[k].out, self->size));
+        if (made[k] == NULL) return 0;
+        outs->to[k] = PyArray_BYTES(made[k]), outs->put[k] = NULL, outs->given[k] = outs->is_over[k] = 0;
+    }
+    return outs->over = outs->alone = outs->puts = 0, 1;
+}
+
 /* All in one pass; 0 where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
 static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     RowsFunction function;
@@ -198,10 +209,14 @@ static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, 
     known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (lays || of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, lays ? &flat : &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
+    if ((outs->over || outs->alone) && (function ? hot_ns(self) : pass_ns(self, outs, 0)) > (double)pieces_pause && !outs_apart(self, outs, made)) {
+        if (known) known->busy--;
+        return 0;
+    }
     pieces_alone = outs->over || outs->alone;
     if (function) raised = !hot_run(function, self, &of, outs, minded, lays);
     else *hot = hot_count(known, self->size), raised = 1;
-    if (raised) {
+    if (raised && !PyErr_Occurred() && self->cells) {
         raised = pass_run(self, outs, &of, minded);
         if (!raised && function && !outs->over && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     }
@@ -252,6 +267,7 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
         PyObject *called[4 + OPERANDS] = {self->state, (PyObject*)self->site[k].code, NULL, step->loops->ufunc}, **args = called + 4, *before;
         int quiet = self->told, there = 1;
         if (!outs->wanted[k]) continue;
+        if (k && self->size > SIGNALS_FROM && tape_pause(self)) break;
         if ((made[k] = step_direct(self, k, made))) continue;
         if (PyErr_Occurred()) break;
         for (int o = 0; o < step->loops->nin; o++) {
@@ -287,7 +303,7 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
         if (k == self->steps && self->cell[j]) Py_XSETREF(found[j], (PyArrayObject*)Py_XNewRef(made[j]));
         Py_XDECREF(made[j]);
     }
-    return k == self->steps;
+    return k == self->steps || (self->cells == 0 && !PyErr_Occurred());
 }
 
 /* A large result as a large array has it; NULL with an exception. */
@@ -382,7 +398,7 @@ static NOT_INLINED int tape_compute(Chain* self) {
     if (!self->closed) puts_of(self, &outs);
     if (!self->closed) fine = chain_run(self, &outs, made, &hot);
     if (!self->told) chain_results[!fine && !self->closed]++;
-    if (!fine && !PyErr_Occurred()) fine = chain_steps(self, &outs, made);
+    if (!fine && !PyErr_Occurred()) fine = self->cells == 0 || chain_steps(self, &outs, made);
     if (!fine) self->told = 1, failed = -1;
     for (int k = 0; k < self->steps; k++) {
         if (fine && !failed && self->cell[k] && made[k]) failed = cell_settled(self, k, made[k]);
@@ -534,8 +550,6 @@ static int view_settle(Chain* self) {
     if (failed && self->cell[0]) self->failed = fails_for_good();
     return chain_done(self), failed;
 }
-
-#define SIGNALS_FROM 16384 /* elements */
 
 /* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
    it is done: who writes an operand meanwhile, from another thread, has it computed before. */
@@ -932,15 +946,10 @@ static inline int is_private(PyObject* a) {
 #define TURN 16                 /* steps from which on a turn of a loop begins another tape */
 #define ORPHANED_MOST (6 << 20) /* bytes that only tapes hold */
 
-#define TAPE_NS 4e7f    /* nanoseconds that a tape takes, about, at most: in between handlers of signals run */
-#define BASIC_NS 0.3f   /* of a step of IEEE arithmetic, also of complex numbers, an element */
-#define COSTLY_NS 2.0f  /* of others */
-
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
 static inline int takes_step(const Chain* self, const Site* site, PyObject* state) {
     if (self->users | self->told | self->closed | self->sealed) return 0;
     if (self->steps + OPERANDS > CHAIN_STEPS || self->arrays + OPERANDS > CHAIN_ARRAYS || self->numbers + OPERANDS > CHAIN_STEPS || self->state != state) return 0;
-    if (self->ns > TAPE_NS) return 0;
     return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
 }
 
@@ -1115,7 +1124,6 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
 static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
     int k = self->steps++;
     Step* step = &self->step[k];
-    self->ns += (float)self->size * ((loops->of[type].basic || (loops->of[type].joins && PyTypeNum_ISCOMPLEX(type))) && !loops->kernels ? BASIC_NS : COSTLY_NS);
     step->loops = loops, step->type = (short)type, step->out = loops->of[type].out;
     self->wide |= PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISCOMPLEX(step->out);
     memcpy(step->of, of, sizeof(step->of));

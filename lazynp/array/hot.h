@@ -111,6 +111,7 @@ static void hot_forget(void) {
 /* Computing ---------------------------------------------------------------------------------------------------------------------------- */
 
 #define HOT_NS 0.12      /* nanoseconds that one step of an element takes */
+#define HOT_KERNEL_NS 1.0  /* and a function */
 #define HOT_PIECE 16384  /* elements that a thread takes at a time */
 
 typedef struct {
@@ -223,6 +224,13 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int th
     return 0;
 }
 
+/* Nanoseconds that it takes one thread. */
+static double hot_ns(const Chain* self) {
+    double ns = 0;
+    for (int k = 0; k < self->steps; k++) ns += self->step[k].loops->kernels ? HOT_KERNEL_NS : HOT_NS;
+    return ns * (double)self->size;
+}
+
 /* Whether laying short rows side by side costs less than computing one by one what of each row fills no vector. */
 static int hot_lays(const Chain* self, const Rows2* of) {
     float ns = 0, laid = 0;
@@ -234,13 +242,13 @@ static int hot_lays(const Chain* self, const Rows2* of) {
 }
 
 /* Compute by machine code; whether that was all.  `lays`: short rows are laid side by side. */
-static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, const Outs* outs, int minded, int lays) {
+static int hot_run(RowsFunction function, Chain* self, const Rows2* of, const Outs* outs, int minded, int lays) {
     HotRun run = {.function = function, .chain = self, .of = of, .outs = outs, .lays = lays};
-    double ns = (double)self->size * self->steps * HOT_NS;
+    double ns = hot_ns(self);
     int raised, threads = 1, block[CHAIN_STEPS];
     Pass again;
-    run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.minded = minded, run.pieces.piece = HOT_PIECE;
-    run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
+    pieces_of(&run.pieces, hot_piece, of->rows == 1 ? of->length : of->rows, of->rows == 1 ? 1 : of->length, HOT_PIECE, 1, minded);
+    run.pieces.pause = tape_pause, run.pieces.of = self;
     if (self->size >= LONG_FROM && ns >= (double)pieces_ns && !(ns < PIECES_FETCH * (double)pieces_ns && pass_memory(self, outs) < PIECES_NEAR))
         threads = pieces_threads(ns, 0);
     if (outs->over && !pass_begin(&again, self, outs, of, block, minded)) return 0;

@@ -96,16 +96,6 @@ static int long_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 /* Whether several threads may compute it: integer powers call Python where they fail. */
 static inline int long_shares(const Loop* loop, int type) { return loop->basic || type == NPY_DOUBLE || type == NPY_FLOAT; }
 
-static inline long long long_now(void) {
-#ifdef CLOCK_MONOTONIC
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-#else
-    return 0;
-#endif
-}
-
 /* Run a loop over many elements; its errors. */
 static int long_run(LongRun* self, npy_intp n) {
     Loop* loop = self->loop;
@@ -117,15 +107,14 @@ static int long_run(LongRun* self, npy_intp n) {
         int threads;
         for (int k = 0; k < self->operands; k++) moved += self->steps[k];
         threads = pieces_threads(ns, moved * n);
-        self->pieces.compute = long_piece, self->pieces.whole = n, self->pieces.unit = 1, self->pieces.piece = LONG_PIECE;
-        self->pieces.basic = loop->basic, self->pieces.minded = ERRORS;
+        pieces_of(&self->pieces, long_piece, n, 1, LONG_PIECE, loop->basic, ERRORS);
         return pieces_do(&self->pieces, threads, ns);
     }
-    before = long_now();
+    before = now_ns();
     flags_clear(loop->basic);
     loop->function(self->at, &n, self->steps, loop->data);
     errors = loop_errors(loop);
-    before = long_now() - before;
+    before = now_ns() - before;
     if (!loop->timed++ || (float)before < loop->ns * (float)n) loop->ns = (float)before / (float)n;
     return errors;
 }
@@ -580,9 +569,9 @@ static int rows_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 /* Its errors. */
 static int rows_run(RowsRun* self, npy_intp size) {
     double ns = (double)size * (self->of.dims[self->of.ndim - 1] <= SIDES_ROW ? ROWS_NS + SIDES_NS : ROWS_NS);
-    self->pieces.compute = rows_piece, self->pieces.whole = self->of.dims[0], self->pieces.unit = 1, self->pieces.piece = LONG_PIECE;
-    self->pieces.basic = 1, self->pieces.minded = ERRORS;
-    for (int k = 1; k < self->of.ndim; k++) self->pieces.unit *= self->of.dims[k];
+    npy_intp row = 1;
+    for (int k = 1; k < self->of.ndim; k++) row *= self->of.dims[k];
+    pieces_of(&self->pieces, rows_piece, self->of.dims[0], row, LONG_PIECE, 1, ERRORS);
     return pieces_do(&self->pieces, size < LONG_FROM || self->pieces.whole < 2 ? 1 : pieces_threads(ns, size * self->sizes[2]), ns);
 }
 
@@ -788,8 +777,7 @@ static int over_run(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number
     } else if (of->dims[of->ndim - 1] < OVER_ROW) {
         return 0;
     }
-    self.pieces.compute = over_piece, self.pieces.whole = of->dims[0], self.pieces.unit = size / of->dims[0], self.pieces.piece = LONG_PIECE;
-    self.pieces.basic = 1, self.pieces.minded = ERRORS;
+    pieces_of(&self.pieces, over_piece, of->dims[0], size / of->dims[0], LONG_PIECE, 1, ERRORS);
     *errors = pieces_do(&self.pieces, size < LONG_FROM || self.pieces.whole < 2 ? 1 : pieces_threads(ns, 2 * size * PyArray_ITEMSIZE(x)), ns);
     return 1;
 }
@@ -1149,10 +1137,8 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     r = result_room(kept, dims, loop->out, size / length, plain);
     if (r == NULL) return NULL;
     self.to = PyArray_BYTES(r);
-    self.pieces.whole = self.axis ? self.rows : self.matrices > 1 ? self.matrices : self.columns;
     columns = !self.axis && self.matrices == 1; /* are what is shared, else rows or matrices */
-    self.pieces.compute = axis_piece, self.pieces.basic = 1, self.pieces.minded = ERRORS;
-    self.pieces.unit = columns ? 1 : self.axis ? length : length * behind, self.pieces.piece = columns ? AXIS_PIECE : LONG_PIECE;
+    pieces_of(&self.pieces, axis_piece, self.axis ? self.rows : columns ? self.columns : self.matrices, columns ? 1 : self.axis ? length : length * behind, columns ? AXIS_PIECE : LONG_PIECE, 1, ERRORS);
     ns = size < LONG_FROM ? 0 : (double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind));
     threads = size < LONG_FROM || self.pieces.whole <= (columns ? AXIS_PIECE : 1) ? 1 : pieces_threads(ns, size * loop->size);
     Py_INCREF(x);

@@ -402,13 +402,25 @@ static int pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Row
     pass->chain = self, pass->outs = outs, pass->of = of, pass->block = block, pass->sides = 0;
     if (self->steps == 1 && outs->puts == 0) block[0] = -1; /* somebody wants it, or nothing runs */
     else if (!blocks_assign(self, outs, block)) return 0;
-    pass->pieces.compute = pass_piece, pass->pieces.basic = !outs->over /* what the old unit has of earlier work would be told of */, pass->pieces.minded = minded, pass->pieces.piece = PASS_PIECE;
-    pass->pieces.whole = of->rows == 1 ? of->length : of->rows, pass->pieces.unit = of->rows == 1 ? 1 : of->length;
+    pieces_of(&pass->pieces, pass_piece, of->rows == 1 ? of->length : of->rows, of->rows == 1 ? 1 : of->length, PASS_PIECE, !outs->over /* what the old unit has of earlier work would be told of */, minded);
     return 1;
 }
 
+#define SIGNALS_FROM 16384 /* elements of a tape, after which they run as well */
+
+/* In the middle of a tape handlers of signals run.  What they ask for, or write, has the tape computed as if nobody did; then the rest is wanted by nobody.  Not 0, perhaps with
+   an exception, where that is so. */
+static int tape_pause(void* of) {
+    Chain* self = of;
+    int failed;
+    self->runner = NULL;
+    failed = PyErr_CheckSignals();
+    self->runner = PyThreadState_Get();
+    return failed || self->cells == 0;
+}
+
 /* Compute a tape; whether an error was raised, or memory is short. */
-static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int minded) {
+static int pass_run(Chain* self, const Outs* outs, const Rows2* of, int minded) {
     int block[CHAIN_STEPS], threads = 1, raised;
     Pass pass;
     double ns = 0;
@@ -427,6 +439,7 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
     pass.sides = of->rows > 1 && of->length < chain_sizes.row && sides_fit(self) && sides_pay(self, outs, of);
     if (self->size >= LONG_FROM) ns = pass_ns(self, outs, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self, outs)));
     if ((pass.desk = desk_take()) == NULL) return 1;
+    pass.pieces.pause = tape_pause, pass.pieces.of = self;
     raised = pieces_do(&pass.pieces, threads, ns);
     desk_leave(pass.desk);
     return raised;

@@ -151,15 +151,35 @@ static int pieces_threads(double ns, npy_intp bytes) {
 
 /* The pieces ------------------------------------------------------------------------------------------------------------------------- */
 
-typedef struct Pieces {
-    int (*compute)(const struct Pieces*, npy_intp first, npy_intp count, int thread); /* which errors were raised for which the others need not go on */
+typedef struct Pieces Pieces;
+typedef int (*PieceFunction)(const Pieces*, npy_intp first, npy_intp count, int thread); /* which errors were raised for which the others need not go on */
+
+struct Pieces {
+    PieceFunction compute;
+    int (*pause)(void* of); /* NULL, or what is called now and then when no thread computes, and has the rest left undone by a number other than 0 */
+    void* of;
+    long long until;             /* when the next pause is; 0: there is none */
     npy_intp whole, unit, piece; /* how many there are, elements of one of them, and elements that a thread takes at a time, or one of them */
     npy_intp each, next;         /* how many are a piece, and were given out */
     int basic;  /* IEEE arithmetic, whose flags are the vector unit's */
     int minded; /* the errors that are told of */
     int threads, raised;
     unsigned control; /* how the caller's thread rounds */
-} Pieces;
+};
+
+static void pieces_of(Pieces* self, PieceFunction compute, npy_intp whole, npy_intp unit, npy_intp piece, int basic, int minded) {
+    *self = (Pieces){.compute = compute, .whole = whole, .unit = unit, .piece = piece, .basic = basic, .minded = minded};
+}
+
+static inline long long now_ns(void) {
+#ifdef CLOCK_MONOTONIC
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+#else
+    return 0;
+#endif
+}
 
 #if defined(__GNUC__)
 #define PIECES_ADD(number, by) __atomic_fetch_add(number, by, __ATOMIC_RELAXED)
@@ -188,6 +208,7 @@ static void pieces_share(void* data) {
     while (!PIECES_SEEN(&self->raised) && (first = PIECES_ADD(&self->next, self->each)) < self->whole) {
         npy_intp left = self->whole - first;
         if ((errors = self->compute(self, first, left < self->each ? left : self->each, thread))) PIECES_NOTE(&self->raised, errors);
+        if (self->until && now_ns() > self->until) break;
     }
     if ((errors = flags_raised(self->basic) & self->minded)) PIECES_NOTE(&self->raised, errors);
 #ifdef LAZYNP_SSE
@@ -197,9 +218,10 @@ static void pieces_share(void* data) {
 #endif
 }
 
+/* All that nobody has taken yet, or as much of it as is computed until the next pause. */
 static int pieces_run(Pieces* self, int threads) {
     self->each = self->piece > self->unit ? self->piece / self->unit : 1;
-    self->next = 0, self->threads = self->raised = 0;
+    self->threads = self->raised = 0;
     PIECES_ADD(&pieces_shared, 1);
 #ifdef LAZYNP_SSE
     self->control = _mm_getcsr() & ~0x3fu;
@@ -217,20 +239,27 @@ static int other_threads(void) {
     return one && PyThreadState_Next(one) != NULL;
 }
 
-/* Compute all of it, of which `self` has `compute`, `whole`, `unit`, `piece`, `basic` and `minded`, by so many threads, one of which would take `ns`; which
-   errors were raised. */
+#define PIECES_PAUSE 30000000 /* nanoseconds after which handlers of signals run */
+static long long pieces_pause = PIECES_PAUSE, pieces_paused; /* and how often there was a pause */
+
+/* Compute all of it by so many threads, one of which would take `ns`; which errors were raised, or what a pause said. */
 static int pieces_do(Pieces* self, int threads, double ns) {
-    PyThreadState* saved = ns >= PIECES_LONG && !pieces_alone && other_threads() ? PyEval_SaveThread() : NULL;
-    int raised;
-    if (threads > 1) {
-        raised = pieces_run(self, threads);
-    } else {
-        flags_clear(self->basic);
-        raised = self->compute(self, 0, self->whole, 0);
-        raised |= flags_raised(self->basic) & self->minded;
+    int raised, pauses = self->pause && !pieces_alone && ns >= (double)pieces_pause / 16 /* some do not know what they take */;
+    for (self->next = 0;;) {
+        PyThreadState* saved = ns >= PIECES_LONG && !pieces_alone && other_threads() ? PyEval_SaveThread() : NULL;
+        self->until = pauses ? now_ns() + pieces_pause : 0;
+        if (threads > 1 || pauses) {
+            raised = pieces_run(self, threads);
+        } else {
+            flags_clear(self->basic);
+            raised = self->compute(self, 0, self->whole, 0);
+            raised |= flags_raised(self->basic) & self->minded;
+        }
+        if (saved) PyEval_RestoreThread(saved);
+        if (raised || !pauses || self->next >= self->whole) return raised;
+        pieces_paused++;
+        if ((raised = self->pause(self->of))) return raised;
     }
-    if (saved) PyEval_RestoreThread(saved);
-    return raised;
 }
 
 #endif

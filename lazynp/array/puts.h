@@ -59,12 +59,12 @@ static int put_ready(const Chain* self, const Chain* chain, int k, int* meets) {
     return 1;
 }
 
-#define PUT_NS 5e5f /* nanoseconds that other threads of the program wait for, at most: none of them may run while a part is written that a tape computes from operands */
+#define PUT_NS 5e5 /* nanoseconds that other threads of the program wait for, at most: none of them may run while a part is written that a tape computes from operands */
 
 /* Which of a tape's results are put where they are to lie. */
 static void puts_of(const Chain* self, Outs* outs) {
     int meets;
-    if (outs->count > DESK_BLOCKS || (self->ns > PUT_NS && other_threads())) return;
+    if (outs->count > DESK_BLOCKS || (self->size > SIGNALS_FROM && other_threads() && pass_ns(self, outs, 0) > PUT_NS)) return;
     for (int k = 0; k < self->steps; k++) {
         const Chain* put = self->cell[k] ? self->put[k] : NULL;
         if (put == NULL || !put_ready(put, self, k, &meets)) continue;

@@ -32,7 +32,7 @@ typedef struct {
     const char* from;     /* what is summed; NULL: what a tape computes */
     double apart;         /* and from which number it is apart, of which the squares are summed */
     int squares;
-    const Chain* chain;
+    Chain* chain;
     const Outs* outs;
     const Rows2* of;
     const int* block;
@@ -143,8 +143,8 @@ static int sum_run(SumRun* self, npy_intp n, double ns, npy_intp bytes, int mind
     }
     self->parts = 0;
     sum_parts(self, 0, n);
-    self->pieces.compute = sum_piece, self->pieces.whole = self->parts, self->pieces.unit = 1, self->pieces.piece = 1;
-    self->pieces.basic = 1, self->pieces.minded = minded;
+    pieces_of(&self->pieces, sum_piece, self->parts, 1, 1, 1, minded);
+    if (self->chain) self->pieces.pause = tape_pause, self->pieces.of = self->chain;
     raised = pieces_do(&self->pieces, threads, ns);
     flags_clear(1);
     if (!raised) *sum = sum_of_parts(self, n, &next);
