@@ -25,6 +25,7 @@ from typing import Any, Final
 import numpy
 
 import lazynp as np
+from lazynp.array import core
 from lazynp.values import config
 from tests.array import chained
 
@@ -372,6 +373,7 @@ def run(seed: int) -> None:
     program = Hostile(seed, large=seed % 16 == 0)
     way = (chained.BLOCKS, chained.IGNORED, chained.TOLD)[seed // 3 % 3]
     sizes = chained.SIZES[seed % len(chained.SIZES)]
+    core.pauses(1 if seed % 2 else 30_000_000)
     with config.override(tape_limit=(786_432, 786_432, 0)[seed % 3]), chained.chains_of(sizes), chained.hears(way), hooked(program):
         for _ in range(STEPS):
             operation = program.random.choice(operations(program))
