@@ -53,7 +53,7 @@ typedef PyArrayObject* (*ByLoops)(struct Chain* self);
 typedef struct {
     Answer answer;              /* makes the call, of arrays in memory */
     ByLoops by_loops;           /* NULL: nothing but the call will do */
-    int axis, keeps;            /* for `by_loops`: along which one, and whether it stays */
+    int axis, keeps, off;       /* for `by_loops`: along which one, whether it stays, and how many elements of it do not count */
     PyObject *call, *names;     /* held */
     PyObject* args[ITEM_ARGS];  /* held; NULL: an operand, the one that `of` says */
     Py_ssize_t n;

@@ -1075,13 +1075,15 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             break;
         }
         case VARIANCE:
-        case DEVIATION: { /* `(a, axis, ddof=)` */
+        case DEVIATION: { /* `(a, axis, ddof=, keepdims=)` */
             PyObject* axis = n == 2 ? args[1] : Py_None;
             long ddof = 0;
+            int keeps = 0;
             for (Py_ssize_t k = given; k < total && n; k++) {
                 PyObject* name = PyTuple_GET_ITEM(names, k - given);
                 if (name == axis_name && n == 1) axis = args[k];
                 else if (name == ddof_name && PyLong_CheckExact(args[k]) && (ddof = PyLong_AsLong(args[k])) >= 0 && ddof < 1 << 20) continue;
+                else if (name == keepdims_name && PyBool_Check(args[k])) keeps = args[k] == Py_True;
                 else n = 0; /* another keyword, or value */
             }
             if (PyErr_Occurred()) PyErr_Clear();
@@ -1090,7 +1092,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
                 break;
             }
             Py_INCREF(x);
-            found = spread_of(self->reduction, x, axis, (double)ddof, self->kind == DEVIATION);
+            found = spread_of(self->reduction, x, axis, keeps, (double)ddof, self->kind == DEVIATION);
             Py_DECREF(x);
             if (found && PyArray_CheckExact(found)) return cell_of(found, NULL);
             if (found || PyErr_Occurred()) return found;
@@ -1217,16 +1219,23 @@ slow:
 
 /* Calls that are recorded ---------------------------------------------------------------------------------------------------------------- */
 
-/* `(a, axis)`, `(a, axis=axis)`, and either with `keepdims=True`: which axis; -1 of all other calls. */
-static int call_axis(PyObject* const* args, Py_ssize_t n, PyObject* names, int ndim, int* keeps) {
+/* `(a, axis)`, `(a, axis=axis)`, and either with `keepdims=True`, and (`off`) a number as `ddof=`: which axis; -1 of all other calls. */
+static int call_axis(PyObject* const* args, Py_ssize_t n, PyObject* names, int ndim, int* keeps, int* off) {
     Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, next = 0;
     int axis = -1;
     *keeps = 0;
     if (n == 2) axis = axis_of(args[1], ndim);
     else if (n == 1 && named && PyTuple_GET_ITEM(names, 0) == axis_name) axis = axis_of(args[1], ndim), next = 1;
     if (axis < 0) return -1;
-    if (next < named && PyTuple_GET_ITEM(names, next) == keepdims_name && PyBool_Check(args[n + next])) *keeps = args[n + next] == Py_True, next++;
-    return next == named ? axis : -1;
+    for (; next < named; next++) {
+        PyObject *name = PyTuple_GET_ITEM(names, next), *given = args[n + next];
+        int overflow;
+        long number = off && name == ddof_name && PyLong_CheckExact(given) ? PyLong_AsLongAndOverflow(given, &overflow) : -1;
+        if (name == keepdims_name && PyBool_Check(given)) *keeps = given == Py_True;
+        else if (number >= 0 && number < 1 << 20) *off = (int)number;
+        else return -1;
+    }
+    return axis;
 }
 
 /* Sums and means of truth values along an axis, which are counts. */
@@ -1245,16 +1254,24 @@ static PyArrayObject* truths_along(Chain* self, int is_mean) {
     return made;
 }
 
+static void divided_double(double* to, npy_intp n, double by) {
+    for (npy_intp k = 0; k < n; k++) to[k] /= by;
+}
+static void divided_float(float* to, npy_intp n, float by) {
+    for (npy_intp k = 0; k < n; k++) to[k] /= by;
+}
+
 /* The answers of calls along an axis that need nothing but loops; NULL, perhaps without an exception, as for `ByLoops`. */
 static PyArrayObject* reduction_by_loops(Chain* self) {
     const Function* of = (Function*)self->item.call;
     PyArrayObject *x = self->array[0], *made;
     if (PyArray_ISBOOL(x) && sizeof(npy_long) == sizeof(npy_int64) && (of->kind == MEAN || of->reduces == SUMS) && of->reduction->from_zero) return truths_along(self, of->kind == MEAN);
-    made = axis_reduced(of->reduction, x, self->item.axis, self->item.keeps, 1);
+    made = axis_spread(of->reduction, x, self->item.axis, self->item.keeps, 1, of->kind == VARIANCE ? VARIANCES : of->kind == DEVIATION ? DEVIATIONS : SUMS_ALONE, self->item.off);
     if (made && of->kind == MEAN) {
-        double *to = (double*)PyArray_DATA(made), count = (double)(PyArray_SIZE(x) / PyArray_SIZE(made));
+        npy_intp n = PyArray_SIZE(made), count = PyArray_SIZE(x) / n;
         flags_clear(1);
-        for (npy_intp k = 0; k < PyArray_SIZE(made); k++) to[k] /= count;
+        if (PyArray_TYPE(made) == NPY_DOUBLE) divided_double((double*)PyArray_DATA(made), n, (double)count);
+        else divided_float((float*)PyArray_DATA(made), n, (float)count);
         if (flags_raised(1)) Py_CLEAR(made);
     }
     return made;
@@ -1268,11 +1285,12 @@ static PyArrayObject* positions_by_loops(Chain* self) {
 static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     const Read* x = &call->read[0];
     npy_intp dims[AXES];
-    int ndim = 0, axis, keeps, type;
-    if (!call_takes(call, args[0]) || (axis = call_axis(args, n, names, x->ndim, &keeps)) < 0 || read_size(x) == 0) return 0;
+    int ndim = 0, axis, keeps, type, off = 0, is_spread = self->kind == VARIANCE || self->kind == DEVIATION;
+    if (!call_takes(call, args[0]) || (axis = call_axis(args, n, names, x->ndim, &keeps, is_spread ? &off : NULL)) < 0 || read_size(x) == 0) return 0;
     type = x->type;
-    if (self->kind == VARIANCE || self->kind == DEVIATION) {
-        if (keeps || (type != NPY_DOUBLE && type != NPY_FLOAT)) return 0;
+    if (is_spread) {
+        if (off >= x->dims[axis]) return 0; /* NumPy warns */
+        if (type != NPY_DOUBLE && type != NPY_FLOAT) return 0;
     } else if (self->kind == MEAN) {
         if (type == NPY_BOOL || PyTypeNum_ISINTEGER(type)) type = NPY_DOUBLE;
     } else {
@@ -1286,7 +1304,7 @@ static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_
     for (int k = 0; k < x->ndim; k++)
         if (k != axis || keeps) dims[ndim++] = k == axis ? 1 : x->dims[k];
     call_gives(call, type, ndim, dims);
-    if (self->kind == REDUCTION || (self->kind == MEAN && (x->type == NPY_DOUBLE || x->type == NPY_BOOL))) call->by_loops = reduction_by_loops, call->axis = axis, call->keeps = keeps;
+    if (self->kind != MEAN || x->type == NPY_DOUBLE || x->type == NPY_FLOAT || x->type == NPY_BOOL) call->by_loops = reduction_by_loops, call->axis = axis, call->keeps = keeps, call->off = off;
     return 1;
 }
 
@@ -1469,12 +1487,12 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
     case SCANS:
         type = sum_type(type);
         if (n == 1 && names == NULL) return call_gives(call, type, 1, &size), 1;
-        if (call_axis(args, n, names, x->ndim, &keeps) < 0 || keeps) return 0;
+        if (call_axis(args, n, names, x->ndim, &keeps, NULL) < 0 || keeps) return 0;
         break;
     case SORTS:
     case SORTS_POSITIONS:
         if (n != 1 || names) {
-            if (call_axis(args, n, names, x->ndim, &keeps) < 0 || keeps) return 0;
+            if (call_axis(args, n, names, x->ndim, &keeps, NULL) < 0 || keeps) return 0;
         }
         if (self->recorded == SORTS_POSITIONS) type = NPY_INTP;
         break;
@@ -1492,7 +1510,7 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
     case ARG_EXTREMES: {
         npy_intp dims[AXES];
         int ndim = 0;
-        if (PyTypeNum_ISCOMPLEX(type) || (axis = call_axis(args, n, names, x->ndim, &keeps)) < 0 || keeps) return 0;
+        if (PyTypeNum_ISCOMPLEX(type) || (axis = call_axis(args, n, names, x->ndim, &keeps, NULL)) < 0 || keeps) return 0;
         for (int k = 0; k < x->ndim; k++)
             if (k != axis) dims[ndim++] = x->dims[k];
         call_gives(call, NPY_INTP, ndim, dims);

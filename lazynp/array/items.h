@@ -169,7 +169,7 @@ typedef struct {
     int silent; /* NumPy tells of no floating-point errors of it */
     npy_intp dims[AXES], size;
     ByLoops by_loops; /* with its axis, see `Item` */
-    int axis, keeps;
+    int axis, keeps, off;
 } Call;
 
 /* Read an operand, however its elements lie. */
@@ -189,7 +189,7 @@ static int call_takes(Call* call, PyObject* x) {
 
 /* Note the dtype and the shape of the answer. */
 static void call_gives(Call* call, int out, int ndim, const npy_intp* dims) {
-    call->out = out, call->ndim = ndim, call->size = 1, call->by_loops = NULL, call->axis = call->keeps = 0;
+    call->out = out, call->ndim = ndim, call->size = 1, call->by_loops = NULL, call->axis = call->keeps = call->off = 0;
     for (int k = 0; k < ndim; k++) call->size *= call->dims[k] = dims[k];
 }
 
@@ -219,7 +219,7 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     Chain* self = chain_new(begun->state, begun->minded, call->ndim, call->dims, call->size);
     if (self == NULL) return NULL;
     self->closed = ITEM;
-    self->item.answer = answer, self->item.by_loops = call->by_loops, self->item.axis = call->axis, self->item.keeps = call->keeps, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
+    self->item.answer = answer, self->item.by_loops = call->by_loops, self->item.axis = call->axis, self->item.keeps = call->keeps, self->item.off = call->off, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
     self->item.n = n, self->item.total = (int)total, self->item.joined = joined, self->item.silent = call->silent;
     for (int k = 0; k < total; k++) {
         int of = -1;

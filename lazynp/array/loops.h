@@ -1032,21 +1032,6 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     return reduce_into(of, loop, x, value);
 }
 
-#define NARROW 64 /* columns, in fewer of which a call of NumPy's loop for each row costs more than the row */
-/* Add rows to the first one, one after the other. */
-#define ADD_ROWS(NAME, TYPE) \
-    static void NAME(TYPE* __restrict to, const char* from, npy_intp rows, npy_intp columns, npy_intp across) { \
-        for (; rows >= 4; rows -= 4, from += 4 * across) { \
-            const TYPE *a = (const TYPE*)from, *b = (const TYPE*)(from + across), *c = (const TYPE*)(from + 2 * across), *d = (const TYPE*)(from + 3 * across); \
-            for (npy_intp k = 0; k < columns; k++) to[k] = ((to[k] + a[k]) + b[k] + c[k]) + d[k]; \
-        } \
-        for (; rows; rows--, from += across) \
-            for (npy_intp k = 0; k < columns; k++) to[k] += ((const TYPE*)from)[k]; \
-    }
-ADD_ROWS(add_rows_double, double)
-ADD_ROWS(add_rows_float, float)
-#undef ADD_ROWS
-
 /* Put elements that lie apart side by side. */
 static void copy_column(char* to, const char* from, npy_intp rows, npy_intp across, npy_intp size) {
 #define COPY_COLUMN(TYPE) for (npy_intp k = 0; k < rows; k++, from += across) ((TYPE*)to)[k] = *(const TYPE*)from; break;
@@ -1059,11 +1044,33 @@ static void copy_column(char* to, const char* from, npy_intp rows, npy_intp acro
 #undef COPY_COLUMN
 }
 
+#include "rows.h"
+
+/* The extremes that are zero or NaN, as NumPy's loop has them; 0 where it raises a flag. */
+static int zeros_again(Loop* loop, char* from, npy_intp rows, npy_intp columns, npy_intp across, char* to) {
+    static const Value zero;
+    npy_intp size = loop->size;
+    for (npy_intp k = 0; k < rows; k++, from += across, to += size) {
+        if (memcmp(to, &zero, (size_t)size) && (((unsigned char*)to)[size - 1] != 0x80 || memcmp(to, &zero, (size_t)size - 1))) continue;
+        memcpy(to, from, (size_t)size);
+        if (run2(loop, to, from + size, to, columns - 1, 0, size, 0)) return 0;
+    }
+    return 1;
+}
+
 #define SEQUENTIAL 8 /* elements of a row, from which on NumPy adds them in another order */
 /* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; 0 where a flag is raised. */
 static int reduce_matrix(const Reduction* of, Loop* loop, char* from, npy_intp rows, npy_intp columns, npy_intp across, int axis, char* to) {
     npy_intp size = loop->size, first = !of->from_zero;
-    int fine = 1;
+    int fine = 1, zeros;
+    RowsReduced reduced = rows_reduced(((PyUFuncObject*)of->loops.ufunc)->name, loop->out, columns, axis, &zeros);
+    if (reduced) {
+        flags_clear(1);
+        reduced(from, rows, columns, across, to);
+        if (!zeros) return !flags_raised(1);
+        fine = zeros_again(loop, from, rows, columns, across, to);
+        return flags_clear(1), fine;
+    }
     if (axis && columns < SEQUENTIAL && rows >= columns) { /* column after column, all rows at once: the order in each row is the same */
         flags_clear(1);
         copy_column(to, from, rows, across, size);
@@ -1078,12 +1085,6 @@ static int reduce_matrix(const Reduction* of, Loop* loop, char* from, npy_intp r
     }
     if (of->from_zero) memset(to, 0, (size_t)((axis ? rows : columns) * size));
     else if (axis == 0) memcpy(to, from, (size_t)(columns * size));
-    if (of->from_zero && axis == 0 && columns <= NARROW && (loop->out == NPY_DOUBLE || loop->out == NPY_FLOAT)) { /* a sum */
-        flags_clear(1);
-        if (loop->out == NPY_DOUBLE) add_rows_double((double*)to, from, rows, columns, across);
-        else add_rows_float((float*)to, from, rows, columns, across);
-        return !flags_raised(1);
-    }
     for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {
         char* row = from + k * across;
         if (axis == 0) {
@@ -1103,28 +1104,39 @@ typedef struct {
     Loop* loop;
     char *from, *to;
     npy_intp matrices, rows, columns, across;
-    int axis;
+    int axis, spread; /* variances, or their roots, instead */
+    double by;        /* how many elements of each count, then */
 } AxisRun;
+
+/* What `spread` says instead of sums. */
+enum { SUMS_ALONE, VARIANCES, DEVIATIONS };
+
+static int matrix_reduced(const AxisRun* self, char* from, npy_intp rows, npy_intp columns, char* to) {
+    if (self->spread == SUMS_ALONE) return reduce_matrix(self->of, self->loop, from, rows, columns, self->across, self->axis, to);
+    (self->axis ? row_loops_here()->rows_spread : row_loops_here()->columns_spread)[self->loop->out == NPY_FLOAT](from, rows, columns, self->across, self->by, self->spread == DEVIATIONS, to);
+    return 1; /* the flags are looked at when all is done */
+}
 
 static int axis_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
     const AxisRun* self = (const AxisRun*)pieces;
     npy_intp size = self->loop->size, whole = self->rows * self->across;
     (void)thread;
-    if (self->axis) return !reduce_matrix(self->of, self->loop, self->from + first * self->across, count, self->columns, self->across, 1, self->to + first * size);
-    if (self->matrices == 1) return !reduce_matrix(self->of, self->loop, self->from + first * size, self->rows, count, self->across, 0, self->to + first * size);
+    if (self->axis) return !matrix_reduced(self, self->from + first * self->across, count, self->columns, self->to + first * size);
+    if (self->matrices == 1) return !matrix_reduced(self, self->from + first * size, self->rows, count, self->to + first * size);
     for (npy_intp k = first; k < first + count; k++)
-        if (!reduce_matrix(self->of, self->loop, self->from + k * whole, self->rows, self->columns, self->across, 0, self->to + k * self->columns * size)) return 1;
+        if (!matrix_reduced(self, self->from + k * whole, self->rows, self->columns, self->to + k * self->columns * size)) return 1;
     return 0;
 }
 
 #define AXIS_NS 0.2     /* nanoseconds that an element takes; one of few columns waits for the one before */
 #define AXIS_PIECE 512  /* columns that a thread takes at a time: some cache lines of each row */
-/* Combine `axis` of `x`, whose elements lie as `axis_reduced` asks; NULL where a flag is raised.  `plain`: no array of NumPy's is made for it. */
-static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps, int plain) {
+/* Combine `axis` of `x`, whose elements lie as `axis_reduced` asks; NULL where a flag is raised.  `plain`: no array of NumPy's is made for it.  `spread`, `off`: variances instead,
+   of one element fewer by so many. */
+static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps, int plain, int spread, double off) {
     int ndim = PyArray_NDIM(x), kept = 0, threads, columns;
     double ns;
     npy_intp dims[AXES], size = PyArray_SIZE(x), length = PyArray_DIM(x, axis), behind = 1;
-    AxisRun self = {.of = of, .loop = loop, .from = PyArray_BYTES(x), .matrices = 1, .axis = axis == ndim - 1};
+    AxisRun self = {.of = of, .loop = loop, .from = PyArray_BYTES(x), .matrices = 1, .axis = axis == ndim - 1, .spread = spread, .by = (double)length - off};
     PyArrayObject* r;
     for (int k = 0; k < ndim; k++) {
         if (k != axis || keeps) dims[kept++] = k == axis ? 1 : PyArray_DIM(x, k);
@@ -1139,7 +1151,7 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     self.to = PyArray_BYTES(r);
     columns = !self.axis && self.matrices == 1; /* are what is shared, else rows or matrices */
     pieces_of(&self.pieces, axis_piece, self.axis ? self.rows : columns ? self.columns : self.matrices, columns ? 1 : self.axis ? length : length * behind, columns ? AXIS_PIECE : LONG_PIECE, 1, ERRORS);
-    ns = size < LONG_FROM ? 0 : (double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind));
+    ns = size < LONG_FROM ? 0 : (double)size * (AXIS_NS * (spread ? 2 : 1) + (self.axis ? 0 : 1.0 / (double)behind));
     threads = size < LONG_FROM || self.pieces.whole <= (columns ? AXIS_PIECE : 1) ? 1 : pieces_threads(ns, size * loop->size);
     Py_INCREF(x);
     if (pieces_do(&self.pieces, threads, ns)) Py_CLEAR(r);
@@ -1147,12 +1159,13 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     return r;
 }
 
+/* Compare with NumPy: rows of less than eight elements, more, and more than it adds in one part. */
 static void rows_check(Reduction* of, Loop* loop, int type) {
-    static const npy_intp shapes[][3] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}, {3, 11, 2}, {2, 3, 11}, {5, 2, 6}, {2, 16, 2}};
+    static const npy_intp shapes[][3] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}, {3, 11, 2}, {2, 3, 11}, {5, 2, 6}, {2, 16, 2}, {2, 301}};
     int fine = 1;
     of->rows[type] = UNUSABLE;
-    for (int k = 0; k < 60 && fine; k++) { /* each with special values and without, over each axis */
-        npy_intp dims[3] = {shapes[k / 6][0], shapes[k / 6][1], shapes[k / 6][2]};
+    for (int k = 0; k < 66 && fine; k++) { /* each with special values and without, over each axis */
+        npy_intp dims[3] = {shapes[k / 6][0], shapes[k / 6][1], shapes[k / 6][2]}, size = dims[0] * dims[1] * (dims[2] ? dims[2] : 1);
         PyArray_Dims shape = {dims, dims[2] ? 3 : 2};
         PyArrayObject *whole, *x = NULL, *r = NULL;
         PyObject *theirs = NULL, *axis = PyLong_FromLong(k / 2 % 3);
@@ -1161,18 +1174,19 @@ static void rows_check(Reduction* of, Loop* loop, int type) {
             continue;
         }
         whole = sample(type, k & 1, k & 1);
-        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, dims[0] * dims[1] * (dims[2] ? dims[2] : 1));
+        if (whole) x = (PyArrayObject*)PyArray_SimpleNew(1, &size, type);
+        for (npy_intp j = 0; x && j < size; j += SAMPLE) memcpy(PyArray_BYTES(x) + j * loop->size, PyArray_BYTES(whole), (size_t)((size - j < SAMPLE ? size - j : SAMPLE) * loop->size));
         if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
         if (x && axis) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, axis, NULL);
-        if (theirs) r = reduce_axis(of, loop, x, k / 2 % 3, 0, 0);
+        if (theirs) r = reduce_axis(of, loop, x, k / 2 % 3, 0, 0, SUMS_ALONE, 0);
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
         Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
     }
     loop_compared(loop, &of->rows[type], fine);
 }
 
-/* One axis of several combined; NULL without an exception where it is NumPy's to do. */
-static PyArrayObject* axis_reduced(Reduction* of, PyArrayObject* x, npy_intp axis, int keeps, int plain) {
+/* One axis of several combined; NULL without an exception where it is NumPy's to do.  `spread`, `off` as of `reduce_axis`. */
+static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis, int keeps, int plain, int spread, double off) {
     int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x);
     npy_intp behind = 1;
     Loop* loop;
@@ -1187,8 +1201,11 @@ static PyArrayObject* axis_reduced(Reduction* of, PyArrayObject* x, npy_intp axi
     if ((loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
     if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
     if (of->rows[type] == UNUSABLE) return NULL;
-    return reduce_axis(of, loop, x, (int)axis, keeps, plain);
+    if (spread && ((type != NPY_DOUBLE && type != NPY_FLOAT) || (double)PyArray_DIM(x, axis) <= off)) return NULL;
+    return reduce_axis(of, loop, x, (int)axis, keeps, plain, spread, off);
 }
+
+static inline PyArrayObject* axis_reduced(Reduction* of, PyArrayObject* x, npy_intp axis, int keeps, int plain) { return axis_spread(of, x, axis, keeps, plain, SUMS_ALONE, 0); }
 
 static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, int keeps) {
     npy_intp number = PyLong_CheckExact(axis) ? PyLong_AsSsize_t(axis) : AXES;

@@ -11,10 +11,10 @@
 #include "slots.h"
 #include "sums.h"
 
-/* The squares of what `x` is apart from `mean`, a number or an array; NULL, perhaps without an exception, where NumPy has to see to it. */
+/* The squares of what `x` is apart from `mean`, a number; NULL, perhaps without an exception, where NumPy has to see to it. */
 static PyArrayObject* squares_apart(PyArrayObject* x, PyObject* mean) {
     Loop* loop = loop_of(&binary_loops[MUL], NPY_DOUBLE);
-    PyArrayObject* made = loop ? (PyArrayObject*)direct_minded(&binary_loops[SUB], (PyObject*)x, mean, PyArray_CheckExact(mean) ? 3 : 1, NULL, ENDS) : NULL;
+    PyArrayObject* made = loop ? (PyArrayObject*)direct_minded(&binary_loops[SUB], (PyObject*)x, mean, 1, NULL, ENDS) : NULL;
     char* to = made ? PyArray_BYTES(made) : NULL;
     if (made && PyArray_TYPE(made) == NPY_DOUBLE && !minds(long2(loop, NPY_DOUBLE, to, to, to, PyArray_SIZE(made), 8, 8, 8))) return made;
     Py_XDECREF(made);
@@ -30,13 +30,17 @@ static int divide_all(double* to, npy_intp n, double by, int root) {
 }
 
 /* The variance of `x`, or (`root`) its root, over an axis (None: all) of which `ddof` are taken off; NULL as above. */
-static PyObject* spread_of(Reduction* sums, PyArrayObject* x, PyObject* axis, double ddof, int root) {
+static PyObject* spread_of(Reduction* sums, PyArrayObject* x, PyObject* axis, int keeps, double ddof, int root) {
     double count = (double)PyArray_SIZE(x);
-    PyArrayObject *mean = NULL, *apart, *found = NULL;
+    PyArrayObject *apart, *found = NULL;
     PyObject* number;
     Value sum;
-    if (PyArray_TYPE(x) != NPY_DOUBLE || PyArray_NDIM(x) == 0 || count == 0) return NULL;
-    if (axis == Py_None) {
+    if (axis != Py_None) {
+        npy_intp number = PyLong_AsSsize_t(axis);
+        if (number == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+        return (PyObject*)axis_spread(sums, x, number, keeps, 0, root ? DEVIATIONS : VARIANCES, ddof);
+    }
+    if (PyArray_TYPE(x) == NPY_DOUBLE && PyArray_NDIM(x) && count && !keeps) {
         if (count <= ddof || (!direct_reduce(sums, x, &sum) && (PyErr_Occurred() || !sum_whole(sums, x, NULL, &sum))) || !divide_all(&sum.d, 1, count, 0)) return NULL;
         if (sum_whole(sums, x, &sum.d, &sum)) return divide_all(&sum.d, 1, count - ddof, root) ? real_new(sum.d) : NULL;
         if (PyErr_Occurred() || PyArray_SIZE(x) > LONGEST || (number = PyFloat_FromDouble(sum.d)) == NULL) return NULL;
@@ -44,14 +48,7 @@ static PyObject* spread_of(Reduction* sums, PyArrayObject* x, PyObject* axis, do
         Py_DECREF(number);
         if (apart && direct_reduce(sums, apart, &sum) && divide_all(&sum.d, 1, count - ddof, root)) found = (PyArrayObject*)real_new(sum.d);
         Py_XDECREF(apart);
-        return (PyObject*)found;
     }
-    if ((mean = (PyArrayObject*)direct_axis(sums, x, axis, 1)) == NULL) return NULL;
-    count /= (double)PyArray_SIZE(mean);
-    apart = count > ddof && divide_all((double*)PyArray_DATA(mean), PyArray_SIZE(mean), count, 0) ? squares_apart(x, (PyObject*)mean) : NULL;
-    if (apart) found = (PyArrayObject*)direct_axis(sums, apart, axis, 0);
-    if (found && !divide_all((double*)PyArray_DATA(found), PyArray_SIZE(found), count - ddof, root)) Py_CLEAR(found);
-    Py_XDECREF(apart), Py_DECREF(mean);
     return (PyObject*)found;
 }
 

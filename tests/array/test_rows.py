@@ -1,0 +1,99 @@
+"""Reductions of rows and columns in C: NumPy's bits at every length.
+
+In: matrices of rows and columns of many lengths, with special values and without.  Out: failures.  Promise: sums are added in NumPy's order;
+zeros and NaN among extremes are NumPy's; what it warns of is warned of.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.array import core
+
+pytestmark = pytest.mark.skipif(not core.native, reason="nothing is reduced in C without the native core")
+
+LENGTHS: Final = (2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 47, 48, 64, 100, 127, 128, 129, 136, 200, 255, 256, 257, 300, 1000, 2051)
+Reduced = Callable[[Any, Any, int], Any]
+FUNCTIONS: Final[dict[str, Reduced]] = {
+    "sum": lambda np, x, axis: np.sum(x, axis=axis),
+    "mean": lambda np, x, axis: x.mean(axis=axis, keepdims=True),
+    "max": lambda np, x, axis: np.max(x, axis=axis),
+    "min": lambda np, x, axis: x.min(axis=axis, keepdims=True),
+    "var": lambda np, x, axis: x.var(axis=axis),
+    "std": lambda np, x, axis: np.std(x, axis=axis, keepdims=True),
+    "ddof": lambda np, x, axis: np.var(x, axis=axis, ddof=1, keepdims=True),
+    "an expression": lambda np, x, axis: (x - x.mean(axis=axis, keepdims=True)) / x.std(axis=axis, keepdims=True),
+}
+SPECIAL: Final = (0.0, -0.0, numpy.nan, numpy.inf, -numpy.inf, 1e300, -1e300, 1e-310, 3.0)
+
+
+def heard(call: Callable[[], Any]) -> tuple[Any, ...]:
+    """The bytes of a result, how it lies, and what was warned of."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        x = numpy.asarray(call())
+    bits = x.copy()
+    if bits.dtype.kind == "f":
+        bits[numpy.isnan(bits)] = numpy.nan
+    return bits.tobytes(), x.dtype, x.shape, x.strides, sorted(str(one.message) for one in told)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "i2", "?", "c16", "f2"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_rows_and_columns(name: str, dtype: str) -> None:
+    rng = numpy.random.default_rng(len(name))
+    function = FUNCTIONS[name]
+    for length in LENGTHS:
+        for shape in ((length, 9), (9, length), (3, length, 5), (4, 3, length)):
+            values = rng.standard_normal(shape) * 10
+            x = values.astype(dtype)
+            y = lazynp.array(x)
+            for axis in range(len(shape)):
+                assert heard(lambda: function(numpy, x, axis)) == heard(lambda: function(lazynp, y, axis)), (shape, axis)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_special_values(name: str, dtype: str) -> None:
+    rng = numpy.random.default_rng(len(name))
+    function = FUNCTIONS[name]
+    for length in LENGTHS[:20]:
+        for kinds in (SPECIAL, SPECIAL[:2], SPECIAL[:3], SPECIAL[3:5], (-0.0,), (1.0, numpy.nan)):
+            with numpy.errstate(over="ignore"):
+                x = rng.choice(kinds, (24, length)).astype(dtype)
+            for z in (x, x.T.copy()):
+                y = lazynp.array(z)
+                for axis in (0, 1):
+                    assert heard(lambda: function(numpy, z, axis)) == heard(lambda: function(lazynp, y, axis)), (length, kinds, axis)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_waits_and_parts(name: str) -> None:
+    """Operands that wait, rows that lie apart, and more elements than one thread takes; recorded, where NumPy's answer is an array."""
+    function = FUNCTIONS[name]
+    for shape in ((40, 11), (11, 40), (30_000, 10), (10, 30_000), (600, 500)):
+        x = numpy.random.default_rng(0).random(shape)
+        y = lazynp.realize(lazynp.array(x) * 1)
+        for axis in (0, 1):
+            want = heard(lambda: function(numpy, x * 2 + 1, axis))
+            made = function(lazynp, y * 2 + 1, axis)
+            assert core.tape(made) is not None
+            assert heard(lambda: made) == want
+            part, theirs = y[:, 2:-1], x[:, 2:-1]
+            assert heard(lambda: function(numpy, theirs, axis)) == heard(lambda: function(lazynp, part, axis))
+
+
+def test_few_elements() -> None:
+    """Fewer than are taken off, and none: NumPy warns."""
+    x = numpy.ones((3, 2))
+    y = lazynp.array(x)
+    for ddof in (1, 2, 3):
+        assert heard(lambda: x.var(axis=1, ddof=ddof)) == heard(lambda: y.var(axis=1, ddof=ddof))
+    x, y = numpy.ones((3, 0)), lazynp.ones((3, 0))
+    assert heard(lambda: x.std(axis=1)) == heard(lambda: y.std(axis=1))
