@@ -197,7 +197,12 @@ static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, 
     Hot* known;
     Rows2 of, flat;
     int raised, minded = self->minded, lays, how[CHAIN_ARRAYS + 1];
-    if (self->size == 0 || !rows_of(self, &of)) return 0;
+    if (self->size == 0) { /* there is nothing to compute, and all strides are zero */
+        for (int k = 0; k < self->steps; k++)
+            if (self->cell[k] && !outs->given[k] && (made[k] = raw_new(self->ndim, self->dims, self->step[k].out, 0)) == NULL) return 0;
+        return 1;
+    }
+    if (!rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
         PyArrayObject* left;
         if (self->cell[k] == NULL || outs->given[k]) continue;

@@ -1496,14 +1496,6 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
         }
         if (self->recorded == SORTS_POSITIONS) type = NPY_INTP;
         break;
-    case DIFFERS: { /* `(a)`, `(a, n=1)` no */
-        npy_intp dims[AXES];
-        if (names || n != 1 || type == NPY_BOOL) return 0;
-        memcpy(dims, x->dims, (size_t)x->ndim * sizeof(npy_intp));
-        if (--dims[x->ndim - 1] <= 0) return 0;
-        call_gives(call, type, x->ndim, dims);
-        return 1;
-    }
     case ROUNDS:
         if (names || n > 2 || (n == 2 && axis_of(args[1], 16) < 0) || !PyTypeNum_ISFLOAT(type)) return 0;
         break;
@@ -1553,6 +1545,36 @@ static PyObject* conjugate_recorded(PyObject* a) {
     Read read;
     if (!operand_read(a, &read, NULL)) return NULL;
     return PyTypeNum_ISCOMPLEX(read.type) ? chain_step(&conjugate_loops, a, NULL) : Py_NewRef(a);
+}
+
+/* `a[..., from:to]` of an axis. */
+static PyObject* part_along(PyObject* a, int axis, PyObject* from, PyObject* to) {
+    PyObject *key = PyTuple_New(axis + 1), *slice, *part = NULL;
+    for (int k = 0; key && k <= axis; k++) {
+        if ((slice = k < axis ? PySlice_New(NULL, NULL, NULL) : PySlice_New(from, to, NULL))) PyTuple_SET_ITEM(key, k, slice);
+        else Py_CLEAR(key);
+    }
+    if (key) part = PyObject_GetItem(a, key);
+    Py_XDECREF(key);
+    return part;
+}
+
+/* `diff` of one axis, once: a difference of two parts; NULL, perhaps without an exception, where it is not recorded so. */
+static PyObject* diff_recorded(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject *one = PyLong_FromLong(1), *other = PyLong_FromLong(-1), *later = NULL, *before = NULL, *made = NULL;
+    Read x;
+    int fits = one && other && operand_read(args[0], &x, NULL) && x.type > NPY_BOOL && x.ndim > 0, axis = fits ? x.ndim - 1 : -1, overflow;
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    for (Py_ssize_t k = 1; fits && k < total; k++) {
+        PyObject* name = k < n ? NULL : PyTuple_GET_ITEM(names, k - n);
+        if (name ? name == axis_name : k == 2) fits = (axis = axis_of(args[k], x.ndim)) >= 0;
+        else fits = (name ? PyUnicode_CompareWithASCIIString(name, "n") == 0 : k == 1) && PyLong_CheckExact(args[k]) && PyLong_AsLongAndOverflow(args[k], &overflow) == 1;
+    }
+    if (fits && x.dims[axis] > 1) later = part_along(args[0], axis, one, NULL);
+    if (later) before = part_along(args[0], axis, NULL, other);
+    if (before) made = PyNumber_Subtract(later, before);
+    Py_XDECREF(one), Py_XDECREF(other), Py_XDECREF(later), Py_XDECREF(before);
+    return made;
 }
 
 /* Whether NumPy tells of no floating-point errors of a function, whatever it is given. */
@@ -1876,6 +1898,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     if (self->recorded == SELECTS) return select_recorded(args, n, names);
     if (self->recorded == CLIPS) return clip_recorded(args, n, names);
     if (self->recorded == ROLLS && ((made = roll_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
+    if (self->recorded == DIFFERS && ((made = diff_recorded(args, n, names)) || PyErr_Occurred())) return made;
     if (self->recorded == ROUNDS && ((made = round_recorded(args, n, names)) || PyErr_Occurred())) return made;
     if (self->recorded == CONJUGATES) return total == 1 && n == 1 ? conjugate_recorded(args[0]) : NULL;
     if (!recording_begin(&begun)) return NULL;

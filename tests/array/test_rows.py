@@ -97,3 +97,28 @@ def test_few_elements() -> None:
         assert heard(lambda: x.var(axis=1, ddof=ddof)) == heard(lambda: y.var(axis=1, ddof=ddof))
     x, y = numpy.ones((3, 0)), lazynp.ones((3, 0))
     assert heard(lambda: x.std(axis=1)) == heard(lambda: y.std(axis=1))
+
+
+def test_differences_are_steps() -> None:
+    x = numpy.random.default_rng(0).random((30, 40))
+    y = lazynp.realize(lazynp.array(x) * 1)
+    calls: tuple[Callable[[Any, Any], Any], ...] = (
+        lambda np, x: np.diff(x), lambda np, x: np.diff(x, axis=0), lambda np, x: np.diff(x, 1, -2), lambda np, x: np.diff(x[0], n=1, axis=0),
+        lambda np, x: np.diff(x * 2) + 1, lambda np, x: np.diff(x.T), lambda np, x: np.diff((x * 100).astype("u2"), axis=1),
+    )  # fmt: skip
+    for call in calls:
+        made = call(lazynp, y)
+        assert core.tape(made) is not None
+        assert heard(lambda: made) == heard(lambda: call(numpy, x))
+    others: tuple[Callable[[Any, Any], Any], ...] = (
+        lambda np, x: np.diff(x, 2), lambda np, x: np.diff(x, 0), lambda np, x: np.diff(x > 0.5), lambda np, x: np.diff(x, prepend=0),
+        lambda np, x: np.diff(x, axis=2), lambda np, x: np.diff(x, -1), lambda np, x: np.diff(x[:, :1]), lambda np, x: np.diff(x, True),
+    )  # fmt: skip
+    for call in others:
+        try:
+            want = heard(lambda: call(numpy, x))
+        except Exception as error:
+            with pytest.raises(type(error)):
+                call(lazynp, y)
+        else:
+            assert heard(lambda: call(lazynp, y))[:3] == want[:3]
