@@ -983,10 +983,18 @@ typedef struct {
     char rows[TYPES];  /* the same of one axis of two */
 } Reduction;
 
+#include "rows.h"
+
 static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value) {
     npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
     char* p = PyArray_BYTES(x);
     memset(value, 0, sizeof(*value));
+    if (of->from_zero && (loop->out == NPY_DOUBLE || loop->out == NPY_FLOAT)) { /* a sum */
+        flags_clear(1);
+        if (loop->out == NPY_DOUBLE) value->d = 0 + row_sum_double((const double*)p, n, 0);
+        else value->f = 0 + row_sum_float((const float*)p, n, 0);
+        return !minds(flags_raised(1));
+    }
     if (!of->from_zero) {
         memcpy(value, p, (size_t)size);
         p += size, n -= 1;
@@ -994,15 +1002,24 @@ static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value
     return !minds(run2(loop, (char*)value, p, (char*)value, n, 0, size, 0));
 }
 
+/* `size` elements of a sample, again and again. */
+static PyArrayObject* sample_of(int type, int which, int special, npy_intp size) {
+    PyArrayObject *whole = sample(type, which, special), *x = whole ? (PyArrayObject*)PyArray_SimpleNew(1, &size, type) : NULL;
+    npy_intp step = x ? PyArray_ITEMSIZE(x) : 0;
+    for (npy_intp k = 0; x && k < size; k += SAMPLE) memcpy(PyArray_BYTES(x) + k * step, PyArray_BYTES(whole), (size_t)((size - k < SAMPLE ? size - k : SAMPLE) * step));
+    Py_XDECREF(whole);
+    return x;
+}
+
 /* Compare with NumPy: several lengths, special values, two axes. */
 static void reduction_check(Reduction* of, Loop* loop, int type) {
-    static const npy_intp lengths[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 64, 65, 66};
+    static const npy_intp lengths[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 64, 65, 66, 301};
     int fine = 1;
     of->state[type] = UNUSABLE;
-    for (int k = 0; k < 36 && fine; k++) {
-        PyArrayObject *whole = sample(type, k % 3 == 0, k % 3 == 2), *x = NULL;
-        PyObject* theirs = NULL;
+    for (int k = 0; k < 39 && fine; k++) {
         npy_intp n = lengths[k / 3], dims[2] = {1, n};
+        PyArrayObject *whole = sample_of(type, k % 3 == 0, k % 3 == 2, n > SAMPLE ? n : SAMPLE), *x = NULL;
+        PyObject* theirs = NULL;
         PyArray_Dims shape = {dims, 2};
         Value value;
         if (n == 64 || n == 66) dims[0] = 2, dims[1] = n / 2;
@@ -1043,8 +1060,6 @@ static void copy_column(char* to, const char* from, npy_intp rows, npy_intp acro
     }
 #undef COPY_COLUMN
 }
-
-#include "rows.h"
 
 /* The extremes that are zero or NaN, as NumPy's loop has them; 0 where it raises a flag. */
 static int zeros_again(Loop* loop, char* from, npy_intp rows, npy_intp columns, npy_intp across, char* to) {
@@ -1167,20 +1182,18 @@ static void rows_check(Reduction* of, Loop* loop, int type) {
     for (int k = 0; k < 66 && fine; k++) { /* each with special values and without, over each axis */
         npy_intp dims[3] = {shapes[k / 6][0], shapes[k / 6][1], shapes[k / 6][2]}, size = dims[0] * dims[1] * (dims[2] ? dims[2] : 1);
         PyArray_Dims shape = {dims, dims[2] ? 3 : 2};
-        PyArrayObject *whole, *x = NULL, *r = NULL;
+        PyArrayObject *x, *r = NULL;
         PyObject *theirs = NULL, *axis = PyLong_FromLong(k / 2 % 3);
         if (k / 2 % 3 == shape.len) {
             Py_XDECREF(axis);
             continue;
         }
-        whole = sample(type, k & 1, k & 1);
-        if (whole) x = (PyArrayObject*)PyArray_SimpleNew(1, &size, type);
-        for (npy_intp j = 0; x && j < size; j += SAMPLE) memcpy(PyArray_BYTES(x) + j * loop->size, PyArray_BYTES(whole), (size_t)((size - j < SAMPLE ? size - j : SAMPLE) * loop->size));
+        x = sample_of(type, k & 1, k & 1, size);
         if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
         if (x && axis) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, axis, NULL);
         if (theirs) r = reduce_axis(of, loop, x, k / 2 % 3, 0, 0, SUMS_ALONE, 0);
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
-        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
+        Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
     }
     loop_compared(loop, &of->rows[type], fine);
 }

@@ -90,16 +90,10 @@ static int sum_computed(const SumRun* self, npy_intp first, npy_intp n, char* to
     return 0;
 }
 
-static void squares_of_apart(double* to, const double* from, npy_intp n, double by) {
-    for (npy_intp k = 0; k < n; k++) to[k] = from[k] - by;
-    for (npy_intp k = 0; k < n; k++) to[k] = to[k] * to[k];
-}
-
 /* The sum of some elements that NumPy sums by themselves. */
 static int sum_some(const SumRun* self, npy_intp first, npy_intp n, char* room, Desk* desk, Value* sum) {
     npy_intp size = self->loop->size;
-    const char* from = self->from ? self->from + first * size : room;
-    char* args[3] = {(char*)sum, NULL, (char*)sum};
+    char *from = self->from ? (char*)self->from + first * size : room, *args[3] = {(char*)sum, NULL, (char*)sum};
     npy_intp dims[1] = {n}, steps[3] = {0, size, 0};
     if (n > SUM_BLOCK && (self->squares || self->from == NULL)) {
         npy_intp half = sum_half(n);
@@ -108,10 +102,14 @@ static int sum_some(const SumRun* self, npy_intp first, npy_intp n, char* room, 
         return sum_two(self, sum, &second), 0;
     }
     if (self->from == NULL && sum_computed(self, first, n, room, desk)) return 1;
-    if (self->squares) squares_of_apart((double*)room, (const double*)from, n, self->apart), from = room;
     memset(sum, 0, sizeof(*sum));
-    args[1] = (char*)from;
-    if (!self->from_zero) memcpy(sum, from, (size_t)size), args[1] += size, dims[0]--;
+    if (self->squares || self->from_zero) {
+        if (self->type == NPY_FLOAT) sum->f = 0 + row_sum_float((const float*)from, n, 0);
+        else sum->d = 0 + (self->squares ? row_squares_double((const double*)from, n, self->apart) : row_sum_double((const double*)from, n, 0));
+        return 0;
+    }
+    args[1] = from;
+    memcpy(sum, from, (size_t)size), args[1] += size, dims[0]--;
     self->loop->function(args, dims, steps, self->loop->data);
     return 0;
 }
