@@ -20,7 +20,8 @@
 #define POOL_DOMAIN 389047 /* `numpy.lib.tracemalloc_domain` */
 #define POOL_BLOCKS 64
 #define POOL_BYTES (12 << 20)
-#define POOL_MOST (24 << 20) /* as long as no more is held than the program's arrays had a short while ago: peaks of memory stay what they were */
+#define POOL_MOST (64 << 20) /* as long as no more is held than the program's arrays had a short while ago: peaks of memory stay what they were */
+#define POOL_LARGEST (32 << 20) /* bytes of a block that is kept */
 #define POOL_DECAY 256       /* blocks that are freed, until a quarter of what is in use no longer is forgotten */
 
 typedef struct {
@@ -46,6 +47,13 @@ static inline void block_unused(size_t size) {
 /* Whether a block that is freed may be kept beside the others. */
 static inline int may_spare(size_t size) {
     return spare_count < POOL_BLOCKS && spare_bytes + size <= (used_bytes + spare_bytes + size <= peak_bytes ? POOL_MOST : POOL_BYTES);
+}
+
+static void spare_dropped(void);
+
+/* Let what is kept go, the oldest first, where with a new block more would be held than the program's arrays had of late. */
+static inline void spares_fit(size_t size) {
+    while (spare_bytes > POOL_BYTES && used_bytes + spare_bytes + size > peak_bytes) spare_dropped();
 }
 
 /* The bytes that are asked for: neighbours in size fit. */
@@ -88,6 +96,12 @@ static void* little_made(void* begins) {
 
 static void block_free(void* memory) {
     if (memory) free(*room_of(memory) ? block_of(memory)->begins : (char*)memory - POOL_HEAD);
+}
+
+static void spare_dropped(void) {
+    block_free(spares[0].memory);
+    spare_bytes -= spares[0].size;
+    memmove(spares, spares + 1, (size_t)--spare_count * sizeof(Spare));
 }
 
 static void* block_new(size_t size) {
@@ -139,6 +153,7 @@ static void* pool_malloc(void* context, size_t size) {
     if (size < POOL_FROM) return little_made(malloc(size + POOL_HEAD));
     if ((found = spare_taken(size))) return found;
     size = pool_size(size);
+    spares_fit(size);
     return block_used(block_new(size), size);
 }
 
@@ -153,14 +168,14 @@ static void pool_free(void* context, void* memory, size_t size) {
         }
     }
     if (block) block_unused(block->room);
-    if (block == NULL || block->room > POOL_BYTES) {
+    if (block == NULL || block->room > POOL_LARGEST) {
         block_free(memory);
         return;
     }
-    while (!may_spare(block->room)) { /* the oldest go */
-        block_free(spares[0].memory);
-        spare_bytes -= spares[0].size;
-        memmove(spares, spares + 1, (size_t)--spare_count * sizeof(Spare));
+    while (spare_count && !may_spare(block->room)) spare_dropped();
+    if (!may_spare(block->room)) {
+        block_free(memory);
+        return;
     }
     spares[spare_count++] = (Spare){memory, block->room};
     spare_bytes += block->room;
@@ -182,6 +197,7 @@ static void* pool_calloc(void* context, size_t count, size_t size) {
     void* found;
     size *= count; /* of an array that exists: it does not overflow */
     if (size < POOL_FROM) return little_made(calloc(1, size + POOL_HEAD));
+    if (size >= POOL_CLEARED) spares_fit(size);
     if (size >= POOL_CLEARED) return block_used(block_made(calloc(1, size + POOL_BEFORE), size), size);
     if ((found = pool_malloc(context, size))) memset(found, 0, size);
     return found;
