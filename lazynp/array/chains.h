@@ -1018,6 +1018,9 @@ static inline int state_known(void) {
     return errors == said.errors;
 }
 
+/* Whether it is known that operations are computed at their calls. */
+static inline int at_the_call(void) { return said.state == NULL && said.errors && state_known(); }
+
 /* The same as a new reference, asked for where it is not known.  Other threads may exchange the filters meanwhile, and ask, too: what was said under others is not
    remembered, and the circumstances change all at once. */
 static PyObject* state_now(int* minded) {
@@ -1276,6 +1279,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     Site site;
     int type = -1, ndim = 0, nin = b ? 2 : 1, flat = 1, whole;
     npy_intp size = 1;
+    if (at_the_call()) return NULL;
     for (int o = 0; o < nin; o++) {
         PyObject* x = operands[o];
         const npy_intp* own;
@@ -1350,6 +1354,7 @@ static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
     Chain* self;
     Loop* loop;
     Begun begun;
+    if (waiting_count == 0 && at_the_call()) return NULL;
     for (int o = 0; o < nin; o++)
         if (is_lent(operands[o]) || operand_ready(operands[o]) < 0) return NULL;
     if (!recording_begin(&begun)) return NULL;

@@ -1782,6 +1782,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
     Begun begun;
     PyObject *own[ITEM_ARGS], *copies[ITEM_ARGS] = {NULL};
     int arrays = 0, flat;
+    if (waiting_count == 0 && at_the_call()) return NULL;
     if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || n > self->positional) return NULL;
     if (self->kind == SEARCHED && (n < 2 || Py_TYPE(args[1]) != array_type)) return NULL; /* it gives a number */
     if (is_named(names, "out") || is_named(names, "overwrite_input") || is_named(names, "copy")) return NULL; /* it may write */
@@ -1889,6 +1890,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     Begun begun;
     int fits = 0;
     call.count = 0;
+    if (waiting_count == 0 && at_the_call()) return NULL;
     if (self->views && n && names == NULL && IS_CHAIN(args[0]) && ((made = function_view(self, args, n)) || PyErr_Occurred())) return made;
     if (!may_be_recorded(self, args, n, total)) return self->arrays && !(total == 1 && gives_number(self)) ? signature_recorded(self, args, n, names) : NULL;
     for (Py_ssize_t k = 0; k < total; k++)
@@ -2252,6 +2254,7 @@ static PyObject* ufunc_called(PyObject* callable, PyObject* const* args, size_t 
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     int costly = names == NULL && self->costly && any_too_costly(args, n);
+    if (waiting_count == 0 && at_the_call()) records = 0;
     Loops* loops = costly ? self->kernels : self->loops;
     int own = n > 0 && self->own && !costly && own_applies(self, args[0]);
     if (own && names == NULL && n == 1 && Py_TYPE(args[0]) == array_type && ((found = own_call(self, args[0], records)) || PyErr_Occurred())) return found;

@@ -219,7 +219,9 @@ static Loops* power_steps(PyObject* a, PyObject* b) {
 
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
-    Loops* powers = op == POW ? power_steps(a, b) : NULL;
+    Loops* powers;
+    if (waiting_count == 0 && at_the_call()) return binary_answer(op, a, b);
+    powers = op == POW ? power_steps(a, b) : NULL;
     if (powers || (op < POW && binary_loops[op].ufunc)) {
         PyObject* found = powers ? step_next(powers, a, powers->nin == 1 ? NULL : b) : step_next(&binary_loops[op], a, b);
         if (found) return found;
