@@ -53,6 +53,7 @@ typedef PyArrayObject* (*ByLoops)(struct Chain* self);
 typedef struct {
     Answer answer;              /* makes the call, of arrays in memory */
     ByLoops by_loops;           /* NULL: nothing but the call will do */
+    ByLoops by_steps;           /* of an operand that waits, with the steps that compute it; NULL: it is computed before */
     int axis, keeps, off;       /* for `by_loops`: along which one, whether it stays, and how many elements of it do not count */
     PyObject *call, *names;     /* held */
     PyObject* args[ITEM_ARGS];  /* held; NULL: an operand, the one that `of` says */

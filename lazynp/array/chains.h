@@ -565,11 +565,11 @@ static int tape_settled(Chain* self) {
     self->users++, self->runner = PyThreadState_Get();
     if (self->view) return view_settle(self);
     if (self->closed == PUT) return put_settle(self);
+    if (self->closed == ITEM) return item_settle(self);
     if (self->sources && sources_settle(self) < 0) {
         self->failed = fails_for_good();
         return chain_done(self), -1;
     }
-    if (self->closed == ITEM) return item_settle(self);
     small = self->closed == OPEN && !self->strided && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
     if (self->steps == 1 && self->cell[0] && self->put[0] == NULL && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
         int failed = 0;

@@ -1261,20 +1261,32 @@ static void divided_float(float* to, npy_intp n, float by) {
     for (npy_intp k = 0; k < n; k++) to[k] /= by;
 }
 
+/* Sums of `count` elements each become means; NULL where an error is raised. */
+static PyArrayObject* means_of(PyArrayObject* sums, npy_intp count) {
+    flags_clear(1);
+    if (PyArray_TYPE(sums) == NPY_DOUBLE) divided_double((double*)PyArray_DATA(sums), PyArray_SIZE(sums), (double)count);
+    else divided_float((float*)PyArray_DATA(sums), PyArray_SIZE(sums), (float)count);
+    if (flags_raised(1)) Py_CLEAR(sums);
+    return sums;
+}
+
+/* What a reduction has instead of sums. */
+static inline int spread_as(const Function* of) { return of->kind == VARIANCE ? VARIANCES : of->kind == DEVIATION ? DEVIATIONS : SUMS_ALONE; }
+
+static PyArrayObject* reduction_by_steps(Chain* self) {
+    const Function* of = (Function*)self->item.call;
+    npy_intp length = self->source[0] && WAITS(self->source[0]) && CHAIN_OF(self->source[0]) ? CHAIN_OF(self->source[0])->dims[self->item.axis] : 0;
+    PyArrayObject* made = length ? rows_waiting(self, of->reduction, spread_as(of)) : NULL;
+    return made && of->kind == MEAN ? means_of(made, length) : made;
+}
+
 /* The answers of calls along an axis that need nothing but loops; NULL, perhaps without an exception, as for `ByLoops`. */
 static PyArrayObject* reduction_by_loops(Chain* self) {
     const Function* of = (Function*)self->item.call;
     PyArrayObject *x = self->array[0], *made;
     if (PyArray_ISBOOL(x) && sizeof(npy_long) == sizeof(npy_int64) && (of->kind == MEAN || of->reduces == SUMS) && of->reduction->from_zero) return truths_along(self, of->kind == MEAN);
-    made = axis_spread(of->reduction, x, self->item.axis, self->item.keeps, 1, of->kind == VARIANCE ? VARIANCES : of->kind == DEVIATION ? DEVIATIONS : SUMS_ALONE, self->item.off);
-    if (made && of->kind == MEAN) {
-        npy_intp n = PyArray_SIZE(made), count = PyArray_SIZE(x) / n;
-        flags_clear(1);
-        if (PyArray_TYPE(made) == NPY_DOUBLE) divided_double((double*)PyArray_DATA(made), n, (double)count);
-        else divided_float((float*)PyArray_DATA(made), n, (float)count);
-        if (flags_raised(1)) Py_CLEAR(made);
-    }
-    return made;
+    made = axis_spread(of->reduction, x, self->item.axis, self->item.keeps, 1, spread_as(of), self->item.off);
+    return made && of->kind == MEAN ? means_of(made, PyArray_SIZE(x) / PyArray_SIZE(made)) : made;
 }
 
 static PyArrayObject* positions_by_loops(Chain* self) {
@@ -1305,6 +1317,7 @@ static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_
         if (k != axis || keeps) dims[ndim++] = k == axis ? 1 : x->dims[k];
     call_gives(call, type, ndim, dims);
     if (self->kind != MEAN || x->type == NPY_DOUBLE || x->type == NPY_FLOAT || x->type == NPY_BOOL) call->by_loops = reduction_by_loops, call->axis = axis, call->keeps = keeps, call->off = off;
+    if (call->by_loops && (x->type == NPY_DOUBLE || x->type == NPY_FLOAT)) call->by_steps = reduction_by_steps;
     return 1;
 }
 

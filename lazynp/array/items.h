@@ -120,7 +120,9 @@ static void cell_in_order(Cell* cell) {
 
 static int item_settle(Chain* self) {
     PyObject* found = NULL;
-    PyArrayObject* made = self->item.by_loops ? self->item.by_loops(self) : NULL;
+    PyArrayObject* made = self->sources && self->item.by_steps ? self->item.by_steps(self) : NULL;
+    if (made == NULL && !PyErr_Occurred() && self->sources) (void)sources_settle(self);
+    if (made == NULL && !PyErr_Occurred() && self->item.by_loops) made = self->item.by_loops(self);
     if (made) {
         int failed = 0;
         if (self->cell[0]) failed = cell_settled(self, 0, made);
@@ -168,7 +170,7 @@ typedef struct {
     int out, ndim;
     int silent; /* NumPy tells of no floating-point errors of it */
     npy_intp dims[AXES], size;
-    ByLoops by_loops; /* with its axis, see `Item` */
+    ByLoops by_loops, by_steps; /* with its axis, see `Item` */
     int axis, keeps, off;
 } Call;
 
@@ -189,7 +191,7 @@ static int call_takes(Call* call, PyObject* x) {
 
 /* Note the dtype and the shape of the answer. */
 static void call_gives(Call* call, int out, int ndim, const npy_intp* dims) {
-    call->out = out, call->ndim = ndim, call->size = 1, call->by_loops = NULL, call->axis = call->keeps = call->off = 0;
+    call->out = out, call->ndim = ndim, call->size = 1, call->by_loops = call->by_steps = NULL, call->axis = call->keeps = call->off = 0;
     for (int k = 0; k < ndim; k++) call->size *= call->dims[k] = dims[k];
 }
 
@@ -219,7 +221,7 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     Chain* self = chain_new(begun->state, begun->minded, call->ndim, call->dims, call->size);
     if (self == NULL) return NULL;
     self->closed = ITEM;
-    self->item.answer = answer, self->item.by_loops = call->by_loops, self->item.axis = call->axis, self->item.keeps = call->keeps, self->item.off = call->off, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
+    self->item.answer = answer, self->item.by_loops = call->by_loops, self->item.by_steps = call->by_steps, self->item.axis = call->axis, self->item.keeps = call->keeps, self->item.off = call->off, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
     self->item.n = n, self->item.total = (int)total, self->item.joined = joined, self->item.silent = call->silent;
     for (int k = 0; k < total; k++) {
         int of = -1;

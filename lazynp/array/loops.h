@@ -1198,9 +1198,18 @@ static void rows_check(Reduction* of, Loop* loop, int type) {
     loop_compared(loop, &of->rows[type], fine);
 }
 
+/* The loop of elements of a type, if rows and columns of theirs are combined as NumPy does; NULL where it is NumPy's to do. */
+static Loop* axis_loop(Reduction* of, int type, int spread, npy_intp length, double off) {
+    Loop* loop = loop_of(&of->loops, type);
+    if (loop == NULL || loop->out != type || !loop->basic) return NULL;
+    if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
+    if (of->rows[type] == UNUSABLE) return NULL;
+    return spread && ((type != NPY_DOUBLE && type != NPY_FLOAT) || (double)length <= off) ? NULL : loop;
+}
+
 /* One axis of several combined; NULL without an exception where it is NumPy's to do.  `spread`, `off` as of `reduce_axis`. */
 static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis, int keeps, int plain, int spread, double off) {
-    int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x);
+    int ndim = PyArray_NDIM(x);
     npy_intp behind = 1;
     Loop* loop;
     if (axis < 0) axis += ndim;
@@ -1211,10 +1220,7 @@ static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis
     }
     if ((behind == 1 ? PyArray_DIM(x, axis) : behind) > LONGEST) return NULL;
     if (ndim == 2 ? PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x) || PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
-    if ((loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
-    if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
-    if (of->rows[type] == UNUSABLE) return NULL;
-    if (spread && ((type != NPY_DOUBLE && type != NPY_FLOAT) || (double)PyArray_DIM(x, axis) <= off)) return NULL;
+    if ((loop = axis_loop(of, PyArray_TYPE(x), spread, PyArray_DIM(x, axis), off)) == NULL) return NULL;
     return reduce_axis(of, loop, x, (int)axis, keeps, plain, spread, off);
 }
 

@@ -210,6 +210,108 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
     return done;
 }
 
+/* Whether a tape's steps can be computed together with what combines their results: none of them wants all elements at once. */
+static inline int tape_goes_with(const Chain* self) {
+    return !(self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users);
+}
+
+/* Rows of what a tape computes, which are combined block by block. */
+typedef struct {
+    SumRun run;
+    AxisRun axis;
+    char* stored; /* where the elements lie, if the program has them; NULL: nowhere */
+    int sides;    /* short rows of operands are laid side by side first */
+} RowsWaiting;
+
+static int waiting_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const RowsWaiting* self = (const RowsWaiting*)pieces;
+    const SumRun* run = &self->run;
+    Desk* desk = thread ? desks[thread] : run->desk;
+    double room[SUM_BLOCK];
+    npy_intp size = self->axis.loop->size, length = self->axis.columns, some;
+    desk->minded = pieces->minded;
+    for (npy_intp row = first; row < first + count; row += some) {
+        char *to = self->stored ? self->stored + row * length * size : (char*)room, *out[CHAIN_STEPS];
+        some = SUM_BLOCK / length < first + count - row ? SUM_BLOCK / length : first + count - row;
+        if (self->sides) {
+            for (int k = 0; k < run->chain->steps; k++) out[k] = k == run->summed ? to : run->outs->to[k] ? run->outs->to[k] + row * length * step_size(run->chain, k) : NULL;
+            if (sides_pass(run->chain, run->outs, run->block, run->of, desk, out, row, some)) return 1;
+        } else if (sum_computed(run, row * length, some * length, to, desk)) {
+            return 1;
+        }
+        if (run->function && flags_raised(1) & pieces->minded) return 1;
+        if (!matrix_reduced(&self->axis, to, some, length, self->axis.to + row * size)) return 1;
+    }
+    return 0;
+}
+
+/* Rows of what waits combined, with the steps that compute it, as `axis_spread` does what lies in memory; else NULL, perhaps with an exception. */
+static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
+    Cell* cell = item->source[0];
+    Chain* self = item->arrays == 1 && cell && WAITS(cell) ? CHAIN_OF(cell) : NULL;
+    int summed = self ? STEP_OF(cell) : 0, block[CHAIN_STEPS], done = 0, threads;
+    PyArrayObject *made[CHAIN_STEPS], *found = NULL;
+    Hot *known = NULL, *hot = NULL;
+    npy_intp length, rows;
+    double ns;
+    RowsWaiting run;
+    Outs outs;
+    Rows2 lies;
+    if (self == NULL || !tape_goes_with(self) || self->size <= SMALL || self->ndim < 2 || item->item.axis != self->ndim - 1) return NULL;
+    for (int k = 0; k < self->ndim; k++)
+        if (self->dims[k] < 2) return NULL; /* else perhaps in another order */
+    length = self->dims[self->ndim - 1], rows = self->size / length;
+    if (length > SUM_BLOCK) return NULL;
+    memset(&run, 0, sizeof(run));
+    run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off};
+    if ((run.axis.loop = axis_loop(of, self->step[summed].out, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
+    if (item->source[0] != cell || !WAITS(cell) || CHAIN_OF(cell) != self || STEP_OF(cell) != summed || self->users) return NULL; /* code of NumPy's has run */
+    run.axis.across = length * run.axis.loop->size;
+    for (int k = 0; k < self->steps; k++) made[k] = NULL;
+    self->users++, self->runner = PyThreadState_Get();
+    Py_INCREF(cell);
+    if (self->sources && sources_settle(self) < 0) goto over;
+    outs_of(self, &outs);
+    if (!rows_of(self, &lies)) goto over;
+    run.sides = lies.rows > 1 && lies.length < chain_sizes.row;
+    if (run.sides && (lies.length != length || !sides_fit(self) || !sides_pay(self, &outs, &lies))) goto over;
+    for (int k = 0; k < self->steps; k++) {
+        if (self->cell[k] == NULL) continue;
+        if ((k != summed || Py_REFCNT(cell) > 2) && (made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) goto over;
+        outs.to[k] = made[k] ? PyArray_BYTES(made[k]) : (char*)&run; /* of what nobody keeps each thread has its own */
+    }
+    if ((found = raw_new(item->ndim, item->dims, item->step[0].out, item->size)) == NULL || !blocks_assign(self, &outs, block)) goto over;
+    run.axis.to = PyArray_BYTES(found), run.stored = made[summed] ? PyArray_BYTES(made[summed]) : NULL;
+    if (!run.sides && self->steps > 1 && all_wanted(self, &outs)) known = hot_of(self, &lies, &outs);
+    if (known) known->busy++, run.run.function = known->function;
+    run.run.summed = summed, run.run.chain = self, run.run.outs = &outs, run.run.of = &lies, run.run.block = block;
+    pieces_of(&run.run.pieces, waiting_piece, rows, length, PASS_PIECE, 1, self->minded | errors_minded());
+    run.run.pieces.pause = tape_pause, run.run.pieces.of = self;
+    ns = pass_ns(self, &outs, run.sides) + (double)self->size * AXIS_NS;
+    threads = desks_ready(self->size < LONG_FROM ? 1 : pieces_threads(ns, pass_bytes(self, &outs)));
+    if (!PyErr_Occurred() && (run.run.desk = desk_take())) {
+        done = !pieces_do(&run.run.pieces, threads, ns);
+        desk_leave(run.run.desk);
+        flags_clear(1);
+    }
+    if (known) {
+        if (run.run.function == NULL) hot = hot_count(known, self->size);
+        known->busy--;
+    }
+    done = done && self->cell[summed] == cell; /* else another thread has had it computed, and has perhaps written an operand since */
+over:
+    for (int k = 0; k < self->steps; k++) {
+        if (done && made[k] && self->cell[k]) done = cell_settled(self, k, made[k]) == 0;
+        else Py_XDECREF(made[k]);
+    }
+    chain_done(self);
+    Py_DECREF(cell);
+    if (!done) hot_put_off(hot);
+    else if (hot && hot_compile(hot)) done = 0;
+    if (!done) Py_CLEAR(found);
+    return found;
+}
+
 /* The sum of more than LONGEST elements that a tape's step computes, which nobody has but the caller of its sum, who lets it go; what else somebody has of the
    tape is computed with it.  0, perhaps with an exception, where the step is to be computed first. */
 static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
@@ -220,7 +322,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     SumRun run = {.summed = summed};
     Outs outs;
     Rows2 rows;
-    if (self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users) return 0;
+    if (!tape_goes_with(self)) return 0;
     if (!sum_begin(&run, of, self->step[summed].out)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();

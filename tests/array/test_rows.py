@@ -41,7 +41,8 @@ def heard(call: Callable[[], Any]) -> tuple[Any, ...]:
     bits = x.copy()
     if bits.dtype.kind == "f":
         bits[numpy.isnan(bits)] = numpy.nan
-    return bits.tobytes(), x.dtype, x.shape, x.strides, sorted(str(one.message) for one in told)
+    steps = tuple(step for step, length in zip(x.strides, x.shape, strict=True) if length > 1)  # that of one element leads nowhere
+    return bits.tobytes(), x.dtype, x.shape, steps, sorted(str(one.message) for one in told)
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "i2", "?", "c16", "f2"])
@@ -122,3 +123,45 @@ def test_differences_are_steps() -> None:
                 call(lazynp, y)
         else:
             assert heard(lambda: call(lazynp, y))[:3] == want[:3]
+
+
+EXPRESSIONS: Final[dict[str, Callable[[Any, Any, Any], Any]]] = {
+    "squares": lambda np, x, c: x * x,
+    "several steps": lambda np, x, c: (x * 2 + 1) / (x * x + 3) - x,
+    "a column": lambda np, x, c: np.sqrt(abs(x - c)),
+    "a row": lambda np, x, c: (x - x[0]) * 2,
+    "a part": lambda np, x, c: x[1:] - x[:-1],
+    "of bits": lambda np, x, c: (x > 0.5) * x,
+    "transposed": lambda np, x, c: x.T * 2,
+    "errors": lambda np, x, c: 1 / (x - x),
+    "overflow": lambda np, x, c: x * 1e308 * 10,
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_rows_of_what_waits(name: str, compiled: bool, waiting: None) -> None:
+    """A reduction goes with the steps that compute its operand, whether the program has that as well or not."""
+    expression = EXPRESSIONS[name]
+    core.chain_sizes(1, 512, 1024, 0 if compiled else 1 << 62)
+    try:
+        for shape in ((40, 11), (300, 10), (7, 600), (64, 64), (400, 100), (30, 2000), (9, 40, 12), (20_000, 8)):
+            for dtype in ("f8", "f4"):
+                x = (numpy.random.default_rng(1).random(shape) * 3).astype(dtype)
+                c = x.max(axis=-1, keepdims=True)
+                a, b = lazynp.realize(lazynp.array(x) * 1, lazynp.array(c) * 1)
+                for function in FUNCTIONS.values():
+                    want = heard(lambda: function(numpy, expression(numpy, x, c), -1))
+                    assert heard(lambda: function(lazynp, expression(lazynp, a, b), -1)) == want, (shape, dtype)
+                    made = function(lazynp, expression(lazynp, a, b), -1)
+                    assert heard(lambda: made)[:4] == want[:4]
+                    kept = expression(lazynp, a, b)
+                    made, other = function(lazynp, kept, -1), kept * 2
+                    assert heard(lambda: made)[:4] == want[:4]
+                    assert heard(lambda: kept)[:4] == heard(lambda: expression(numpy, x, c))[:4]
+                    assert heard(lambda: other)[:4] == heard(lambda: expression(numpy, x, c) * 2)[:4]
+                    made, a[:] = function(lazynp, expression(lazynp, a, b), -1), 0.0
+                    assert heard(lambda: made)[:4] == want[:4]
+                    a[:] = x
+    finally:
+        core.chain_sizes(1, 512, 1024)
