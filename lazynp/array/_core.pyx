@@ -393,7 +393,7 @@ def share(ns=60_000):
 
 
 def pauses(ns=30_000_000):
-    """Let handlers of signals run each ``ns`` nanoseconds while a tape is computed, and return how often they could until now; for tests."""
+    """Let handlers of signals run each ``ns`` nanoseconds within a tape, and return how often they could until now; for tests."""
     global pieces_pause
     pieces_pause = ns
     return pieces_paused

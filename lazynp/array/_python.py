@@ -326,7 +326,7 @@ def share(ns: int = 60_000) -> int:
 
 
 def pauses(ns: int = 30_000_000) -> int:
-    """Let handlers of signals run each ``ns`` nanoseconds while a tape is computed, and return how often they could until now; for tests."""
+    """Let handlers of signals run each ``ns`` nanoseconds within a tape, and return how often they could until now; for tests."""
     return 0
 
 

@@ -86,6 +86,11 @@ def long_program(np: Any, a: Any) -> Any:
     return y * y + a
 
 
+def softmax(np: Any, x: Any) -> Any:
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
 def updates(np: Any, a: Any) -> Any:
     """Results that would lie where operands do."""
     a = a * 1.0
@@ -102,12 +107,17 @@ def written(np: Any, a: Any) -> Any:
     return out
 
 
-LONG: Final[dict[str, Program]] = {"a tape": long_program, "updates": updates, "a write": written, "a sum": lambda np, a: long_program(np, a).sum()}
+LONG: Final[dict[str, Program]] = {
+    "a tape": long_program, "updates": updates, "a write": written, "a sum": lambda np, a: long_program(np, a).sum(),
+    "rows": lambda np, a: long_program(np, a.reshape(-1, 30)).std(axis=1),
+    "rows that are kept": lambda np, a: softmax(np, a.reshape(-1, 50)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_handlers_run_in_the_middle_of_a_tape(alarm: Callable[[float], None], impatient: None, waiting: None, name: str, compiled: bool) -> None:
+@pytest.mark.usefixtures("alarm", "impatient", "waiting")
+def test_handlers_run_in_the_middle_of_a_tape(name: str, compiled: bool) -> None:
     """They write what the tape reads, ask for what it computes, and raise: all values are those of the program's order."""
     values = numpy.random.default_rng(0).random(300_000) + 0.5
     want = numpy.array(LONG[name](lazynp, lazynp.array(values) * 1))
