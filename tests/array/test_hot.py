@@ -183,6 +183,17 @@ def test_what_nobody_reads_changes_no_result() -> None:
         same([x, y], [p - q, (p - q) * (p - q) + p])
 
 
+def test_functions_of_what_functions_give_have_loops_of_their_own() -> None:
+    """In one loop the second function waits for the first; functions beside one another gain by it."""
+    a = lazynp.realize(lazynp.linspace(0.1, 2, 20_000) * 1)
+    beside: list[Callable[[], Any]] = [lambda: lazynp.sin(a) * lazynp.cos(a * 2) + lazynp.exp(-a), lambda: lazynp.sqrt(lazynp.exp(a) + 1)]
+    behind: list[Callable[[], Any]] = [lambda: lazynp.sin(lazynp.exp(-a) * 2) + 1, lambda: lazynp.exp(lazynp.sqrt(lazynp.sin(a)) - 1)]
+    for programs, runs in ((beside, 1), (behind, 0)):
+        for program in programs:
+            by_machine_code(program)
+            assert by_machine_code(program)[1] == runs
+
+
 def test_turns_of_a_loop_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     compiled = expressions.compiled

@@ -77,12 +77,11 @@ def impatient() -> Iterator[None]:
 
 
 def long_program(np: Any, a: Any) -> Any:
-    """One tape, whatever its length."""
-    y = a
-    y = np.sin(y * 0.5) + a
-    y = np.cos(y - 0.25) * a
-    y = np.exp(-y) + a * y
-    y = np.sin(y * 0.5) - a
+    """One tape, whatever its length; no function of what another one gives, which machine code does not pay for."""
+    y = np.sin(a * 0.5) + a
+    y = np.cos(a - 0.25) * y
+    y = np.exp(-a) + a * y
+    y = np.sin(a * 1.5) - y
     return y * y + a
 
 
