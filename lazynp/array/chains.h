@@ -28,20 +28,21 @@ static PyArrayObject* source_array(Cell* cell) {
 /* Have all operands that wait themselves computed, by older tapes. */
 static int sources_settle(Chain* self) {
     for (int k = 0; k < self->arrays; k++) {
-        Cell* cell = self->source[k];
-        PyArrayObject* found;
-        if (cell == NULL) continue;
-        Py_INCREF(cell);
-        found = source_array(cell);
-        Py_DECREF(cell);
-        if (found == NULL) return -1;
-        if (self->source[k]) { /* else another thread has done it meanwhile */
-            if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
-            self->sources--;
-            cell = self->source[k], self->source[k] = NULL; /* by now perhaps the cell that keeps the old value (`cell_rebind`) */
-            source_drop(cell);
+        Cell* cell;
+        while ((cell = self->source[k])) { /* by another thread, or a handler of signals, it may be done meanwhile; or it is another cell that keeps the old value (`readers_follow`) */
+            PyArrayObject* found;
+            Py_INCREF(cell);
+            found = source_array(cell);
+            Py_DECREF(cell);
+            if (found == NULL) return -1;
+            if (self->source[k] == cell) {
+                if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
+                self->sources--;
+                self->source[k] = NULL;
+                source_drop(cell);
+            }
+            Py_DECREF(found);
         }
-        Py_DECREF(found);
     }
     return 0;
 }
@@ -404,7 +405,7 @@ static NOT_INLINED int tape_compute(Chain* self) {
     if (!self->closed) fine = chain_run(self, &outs, made, &hot);
     if (!self->told) chain_results[!fine && !self->closed]++;
     if (!fine && !PyErr_Occurred()) fine = self->cells == 0 || chain_steps(self, &outs, made);
-    if (!fine) self->told = 1, failed = -1;
+    if (!fine) self->told |= fails_for_good(), failed = -1; /* what a handler of signals raised left something untold */
     for (int k = 0; k < self->steps; k++) {
         if (fine && !failed && self->cell[k] && made[k]) failed = cell_settled(self, k, made[k]);
         else Py_XDECREF(made[k]);
@@ -593,7 +594,7 @@ static int tape_settled(Chain* self) {
 static int tape_settle(Chain* self) {
     npy_intp size = self->size;
     int failed = tape_settled(self);
-    return failed || size <= SIGNALS_FROM ? failed : PyErr_CheckSignals();
+    return failed || size <= SIGNALS_FROM ? failed : handlers_run();
 }
 
 static int chain_settle(PyObject* x) {

@@ -1580,8 +1580,8 @@ static PyObject* diff_recorded(PyObject* const* args, Py_ssize_t n, PyObject* na
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     for (Py_ssize_t k = 1; fits && k < total; k++) {
         PyObject* name = k < n ? NULL : PyTuple_GET_ITEM(names, k - n);
-        if (name ? name == axis_name : k == 2) fits = (axis = axis_of(args[k], x.ndim)) >= 0;
-        else fits = (name ? PyUnicode_CompareWithASCIIString(name, "n") == 0 : k == 1) && PyLong_CheckExact(args[k]) && PyLong_AsLongAndOverflow(args[k], &overflow) == 1;
+        if (name == axis_name ? n < 3 : name == NULL && k == 2) fits = (axis = axis_of(args[k], x.ndim)) >= 0;
+        else fits = (name ? n < 2 && PyUnicode_CompareWithASCIIString(name, "n") == 0 : k == 1) && PyLong_CheckExact(args[k]) && PyLong_AsLongAndOverflow(args[k], &overflow) == 1;
     }
     if (fits && x.dims[axis] > 1) later = part_along(args[0], axis, one, NULL);
     if (later) before = part_along(args[0], axis, NULL, other);

@@ -408,16 +408,27 @@ static int pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Row
 
 #define SIGNALS_FROM 16384 /* elements of a tape, after which they run as well */
 
-/* In the middle of a tape handlers of signals run.  What they ask for, or write, has the tape computed as if nobody did; then the rest is wanted by nobody.  Not 0, perhaps with
-   an exception, where that is so. */
-static int tape_pause(void* of) {
-    Chain* self = of;
-    int failed;
-    self->runner = NULL;
+#define PAUSED_MOST 64 /* tapes that a thread computes, one of which wants another */
+
+/* Let handlers of signals run.  What they ask for, or write, has the tapes that this thread computes, or is about to, computed as if nobody did: they would not be what a write
+   waits for else.  -1 where a handler raises. */
+static int handlers_run(void) {
+    PyThreadState* own = PyThreadState_Get();
+    Chain* held[PAUSED_MOST];
+    int count = 0, failed;
+    for (Chain* self = waiting.after; self != &waiting && count < PAUSED_MOST; self = self->after)
+        if (self->users && self->runner == own) held[count++] = self, self->users++, self->runner = NULL;
     failed = PyErr_CheckSignals();
-    self->runner = PyThreadState_Get();
-    return failed || self->cells == 0;
+    while (count) {
+        Chain* self = held[--count];
+        self->runner = own;
+        if (--self->users == 0 && self->cells == 0) chain_free(self);
+    }
+    return failed;
 }
+
+/* In the middle of a tape; not 0, perhaps with an exception, where nobody wants the rest any more. */
+static int tape_pause(void* of) { return handlers_run() || ((Chain*)of)->cells == 0; }
 
 /* Compute a tape; whether an error was raised, or memory is short. */
 static int pass_run(Chain* self, const Outs* outs, const Rows2* of, int minded) {

@@ -241,6 +241,7 @@ static int waiting_piece(const Pieces* pieces, npy_intp first, npy_intp count, i
         }
         if (run->function && flags_raised(1) & pieces->minded) return 1;
         if (!matrix_reduced(&self->axis, to, some, length, self->axis.to + row * size)) return 1;
+        if (self->axis.spread && flags_raised(1) & pieces->minded) return 1; /* the next steps clear them */
     }
     return 0;
 }
@@ -285,7 +286,7 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     if (!run.sides && self->steps > 1 && all_wanted(self, &outs)) known = hot_of(self, &lies, &outs);
     if (known) known->busy++, run.run.function = known->function;
     run.run.summed = summed, run.run.chain = self, run.run.outs = &outs, run.run.of = &lies, run.run.block = block;
-    pieces_of(&run.run.pieces, waiting_piece, rows, length, PASS_PIECE, 1, self->minded | errors_minded());
+    pieces_of(&run.run.pieces, waiting_piece, rows, length, PASS_PIECE, 1, self->minded | item->minded);
     run.run.pieces.pause = tape_pause, run.run.pieces.of = self;
     ns = pass_ns(self, &outs, run.sides) + (double)self->size * AXIS_NS;
     threads = desks_ready(self->size < LONG_FROM ? 1 : pieces_threads(ns, pass_bytes(self, &outs)));

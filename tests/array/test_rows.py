@@ -6,6 +6,8 @@ order; zeros and NaN among extremes are NumPy's; what it warns of is warned of.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
@@ -118,6 +120,8 @@ def test_differences_are_steps() -> None:
     others: tuple[Callable[[Any, Any], Any], ...] = (
         lambda np, x: np.diff(x, 2), lambda np, x: np.diff(x, 0), lambda np, x: np.diff(x > 0.5), lambda np, x: np.diff(x, prepend=0),
         lambda np, x: np.diff(x, axis=2), lambda np, x: np.diff(x, -1), lambda np, x: np.diff(x[:, :1]), lambda np, x: np.diff(x, True),
+        lambda np, x: np.diff(x, 1, n=1), lambda np, x: np.diff(x, 1, -1, axis=0), lambda np, x: np.diff(x, 1, axis=0),
+        lambda np, x: np.diff(x, order=1),
     )  # fmt: skip
     for call in others:
         try:
@@ -173,3 +177,53 @@ def test_rows_of_what_waits(name: str, compiled: bool, waiting: None) -> None:
                     a[:] = x
     finally:
         core.chain_sizes(1, 512, 1024)
+
+
+WAITING: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "negative": lambda np, x: -x,
+    "absolute": lambda np, x: abs(x),
+    "maximum": lambda np, x: np.maximum(x, 0.0),
+    "a choice": lambda np, x: np.where(x > 0.5, x, 1.0),
+    "a product": lambda np, x: x * 1.0,
+}
+
+
+MISSED: Final = """
+import sys, warnings
+import numpy, lazynp
+from tests.array.test_rows import FUNCTIONS, WAITING
+
+expression, row = WAITING[sys.argv[1]], int(sys.argv[2])
+x = numpy.ones((3000, 50))
+for _ in range(3):  # what is compared with NumPy before its first use is, by then
+    lazynp.var(expression(lazynp, lazynp.ones((3000, 50))), axis=1).tolist()
+x[row] = numpy.arange(50) * 1e200
+a = lazynp.realize(lazynp.array(x) * 1)
+told = []
+warnings.showwarning = lambda message, *_, **__: told.append(str(message).replace("multiply", "square"))
+
+def program(np, x, function):
+    with np.errstate(all="ignore"):
+        y = expression(np, x)
+    found = function(np, y, 1)
+    del y
+    with np.errstate(all="ignore"):
+        numpy.array(found)
+    lazynp.realize(lazynp.ones(3) + 1)  # what is put off is told by the next operation
+    heard = told[:]
+    told.clear()
+    return heard
+
+for name in ("var", "std", "sum"):
+    theirs, ours = program(numpy, x, FUNCTIONS[name]), program(lazynp, a, FUNCTIONS[name])
+    assert theirs == ours and bool(theirs) == (name != "sum"), (name, theirs, ours)
+"""
+
+
+@pytest.mark.parametrize("row", [0, 1500, -1])
+@pytest.mark.parametrize("name", WAITING)
+def test_no_error_of_a_row_is_missed(name: str, row: int) -> None:
+    """Steps of later rows clear the processor's flags; whose errors are minded is said where the reduction is recorded."""
+    command = [sys.executable, "-W", "always", "-c", MISSED, name, str(row)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

@@ -7,6 +7,8 @@ handler raised is computed when it is asked for again, from what its operands we
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -106,10 +108,15 @@ def written(np: Any, a: Any) -> Any:
     return out
 
 
-LONG: Final[dict[str, Program]] = {
-    "a tape": long_program, "updates": updates, "a write": written, "a sum": lambda np, a: long_program(np, a).sum(),
-    "rows": lambda np, a: long_program(np, a.reshape(-1, 30)).std(axis=1),
-    "rows that are kept": lambda np, a: softmax(np, a.reshape(-1, 50)),
+def realized(y: Any) -> Any:
+    return lazynp.realize(y)
+
+
+LONG: Final[dict[str, tuple[Program, Callable[[Any], Any]]]] = {  # what is recorded, and what has it computed
+    "a tape": (long_program, realized), "updates": (updates, realized), "a write": (written, realized),
+    "a sum": (long_program, lambda y: y.sum()),
+    "rows": (lambda np, a: long_program(np, a.reshape(-1, 30)).std(axis=1), realized),
+    "rows that are kept": (lambda np, a: softmax(np, a.reshape(-1, 50)), realized),
 }  # fmt: skip
 
 
@@ -118,44 +125,128 @@ LONG: Final[dict[str, Program]] = {
 @pytest.mark.usefixtures("alarm", "impatient", "waiting")
 def test_handlers_run_in_the_middle_of_a_tape(name: str, compiled: bool) -> None:
     """They write what the tape reads, ask for what it computes, and raise: all values are those of the program's order."""
+    record, compute = LONG[name]
     values = numpy.random.default_rng(0).random(300_000) + 0.5
-    want = numpy.array(LONG[name](lazynp, lazynp.array(values) * 1))
+    want = numpy.array(compute(record(lazynp, lazynp.array(values) * 1)))
     a = y = lazynp.realize(lazynp.array(values) * 1)
     asked: list[Any] = []
+    armed = False
 
-    def writes(*_: object) -> None:
-        a[:] = 0.0
+    def writes() -> None:
+        if armed:
+            a[:] = 0.0
 
-    def asks(*_: object) -> None:
-        asked.append(numpy.array(y))
+    def asks() -> None:
+        if armed:
+            asked.append(numpy.array(compute(y)))
 
-    def writes_and_raises(*_: object) -> None:
-        a[1:] = 7.0
-        raise Late
+    def writes_and_raises() -> None:
+        if armed:
+            a[1:] = 7.0
+            raise Late
 
     core.chain_sizes(1, 512, 1024, 0 if compiled else 1 << 62)
     runs = core.chain_counts()[2]
     try:
         for handler in (writes, asks, writes_and_raises):
             before = core.pauses(1)
-            signal.signal(signal.SIGALRM, handler)
+
+            signal.signal(signal.SIGALRM, lambda *_, deed=handler: deed())
             for turn in range(6):
                 a = lazynp.realize(lazynp.array(values) * 1)
+                y = record(lazynp, a)
+                armed = True
                 try:
                     signal.setitimer(signal.ITIMER_REAL, 0.0003 * (turn + 1))
-                    y = LONG[name](lazynp, a)
-                    if name != "a sum":
-                        lazynp.realize(y)
+                    found = compute(y)
+                    armed = False
                 except Late:
-                    if name == "a sum":
-                        continue
+                    armed = False
+                    found = compute(y)
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                assert (numpy.asarray(y) == want).all()
+                assert (numpy.asarray(found) == want).all()
             assert core.pauses(1) > before
     finally:
         core.chain_sizes(1, 512, 1024)
     assert (core.chain_counts()[2] > runs) == compiled
-    assert all((one == want).all() for one in asked if one.shape == want.shape)
+    assert all((one == want).all() for one in asked)
+
+
+@pytest.mark.usefixtures("alarm", "impatient")
+@pytest.mark.parametrize("write", ["x[:] = 0.0", "x += 1", "np.add(x, 1, out=x)", "x[5:] = x[:-5]"])
+@pytest.mark.parametrize("read", ["np.cumsum(x, axis=1)", "x.sum(1)", "x.var(1)", "np.sort(x, axis=1)", "x.argmax(1)"])
+def test_handlers_write_what_is_computed_for_a_call(read: str, write: str) -> None:
+    """The operand of a call that is computed is being computed when a handler writes it."""
+    a = lazynp.realize(lazynp.arange(300_000.0).reshape(6000, 50) * 1)
+    names: dict[str, Any] = {"np": lazynp}
+
+    def recorded() -> Any:
+        names["x"] = lazynp.exp(lazynp.sin(lazynp.cos(a * 2.0 + 1.0)))
+        return eval(read, names)
+
+    want = numpy.array(recorded())
+    wrote = armed = False
+
+    def writes(*_: object) -> None:
+        nonlocal wrote
+        if armed:
+            exec(write, names)
+            wrote = True
+
+    signal.signal(signal.SIGALRM, writes)
+    for turn in range(10):
+        y = recorded()
+        armed = True
+        signal.setitimer(signal.ITIMER_REAL, 0.0002 * (turn + 1))
+        lazynp.realize(y)
+        armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert (numpy.asarray(y) == want).all()
+    assert wrote
+
+
+STOPPED: Final = """
+import signal, sys
+import numpy, lazynp
+from lazynp.array import core
+from tests.array.test_signals import Late, long_program
+
+armed = False
+
+def raises(_, frame):
+    if armed and frame.f_code.co_name == "<module>":  # it is no code of Python's that computes
+        raise Late
+
+core.pauses(1)
+values = numpy.full(400_000, 2.0)
+values[int(sys.argv[1])] = 0.0
+signal.signal(signal.SIGALRM, raises)
+stopped = 0
+for turn in range(20):
+    a = lazynp.realize(lazynp.array(values) * 1)
+    y = numpy.pi / (a * a) + long_program(lazynp, a)
+    armed = True
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0002 * (turn + 1))
+        lazynp.realize(y)
+        armed = False
+    except Late:
+        armed = False
+        stopped += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    lazynp.realize(y)
+    assert numpy.isinf(numpy.asarray(y)).sum() == 1
+assert stopped
+"""
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_what_stops_a_tape_leaves_its_warnings_to_be_told(place: int) -> None:
+    """An error is met by the first block, so that the tape is computed step by step, or by the last one."""
+    command = [sys.executable, "-W", "always", "-c", STOPPED, str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RuntimeWarning: divide by zero encountered in divide") >= 20
 
 
 def test_a_tape_is_as_long_as_it_may_be_whatever_it_takes() -> None:
