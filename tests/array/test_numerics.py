@@ -112,6 +112,20 @@ def test_whole_numbers_are_computed_as_what_numpy_makes_of_them(dtype: str) -> N
         numpy.testing.assert_array_equal(got, expected, err_msg=form)
 
 
+@pytest.mark.parametrize("dtype", ["i8", "u4", "i4", "f8"])
+@pytest.mark.parametrize("name", ["exp", "cosh", "sin"])
+def test_bits_do_not_follow_from_what_was_shown(name: str, dtype: str) -> None:
+    """Above a quarter of the limit some functions are asked for in another way than below."""
+    for n in (MANY, 200_000):
+        x = (numbers(n) * 9 % 5).astype(dtype)
+        arrays = [np.array(x), np.array(x)[:], np.array(x) * 1, np.array(x.reshape(-1, 1)).T, np.array(x)]
+        shown = numpy.asarray(arrays[-1])
+        want = numpy.asarray(getattr(np, name)(np.array(x)))
+        for a in arrays:
+            numpy.testing.assert_array_equal(numpy.asarray(getattr(np, name)(a)).ravel(), want)
+        del shown
+
+
 def test_a_dtype_that_is_asked_for_is_numpys_to_compute() -> None:
     x = numbers(MANY, "f4")
     for name in OWN:
