@@ -106,7 +106,7 @@ static int sum_some(const SumRun* self, npy_intp first, npy_intp n, char* room, 
     if (self->squares || self->from_zero) {
         if (self->type == NPY_FLOAT) sum->f = 0 + row_sum_float((const float*)from, n, 0);
         else sum->d = 0 + (self->squares ? row_squares_double((const double*)from, n, self->apart) : row_sum_double((const double*)from, n, 0));
-        return 0;
+        return self->from == NULL && flags_raised(1) & self->pieces.minded; /* the next steps clear them */
     }
     args[1] = from;
     memcpy(sum, from, (size_t)size), args[1] += size, dims[0]--;
