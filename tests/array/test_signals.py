@@ -174,9 +174,9 @@ def test_handlers_run_in_the_middle_of_a_tape(name: str, compiled: bool) -> None
 
 @pytest.mark.usefixtures("alarm", "impatient")
 @pytest.mark.parametrize("write", ["x[:] = 0.0", "x += 1", "np.add(x, 1, out=x)", "x[5:] = x[:-5]"])
-@pytest.mark.parametrize("read", ["np.cumsum(x, axis=1)", "x.sum(1)", "x.var(1)", "np.sort(x, axis=1)", "x.argmax(1)"])
+@pytest.mark.parametrize("read", ["x.sum(1)", "x.var(1)", "x.max(axis=1)", "x.argmax(1)"])
 def test_handlers_write_what_is_computed_for_a_call(read: str, write: str) -> None:
-    """The operand of a call that is computed is being computed when a handler writes it."""
+    """The operand of a call that is computed in C is being computed when a handler writes it."""
     a = lazynp.realize(lazynp.arange(300_000.0).reshape(6000, 50) * 1)
     names: dict[str, Any] = {"np": lazynp}
 
