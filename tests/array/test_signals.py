@@ -6,6 +6,7 @@ handler raised is computed when it is asked for again, from what its operands we
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 import lazynp
 from lazynp.array import core, tapes
+from lazynp.values import config
 
 pytestmark = [
     pytest.mark.skipif(not core.native, reason="nothing waits without the native core"),
@@ -73,8 +75,10 @@ def test_what_a_handler_raises_fails_no_value(alarm: Callable[[float], None], na
 
 @pytest.fixture
 def impatient() -> Iterator[None]:
+    """A pause after every piece; one thread, so that there are many, and an alarm comes before the last one on any machine."""
     core.pauses(1)
-    yield
+    with config.override(threads=1):
+        yield
     core.pauses()
 
 
@@ -177,7 +181,7 @@ def test_handlers_run_in_the_middle_of_a_tape(name: str, compiled: bool) -> None
 @pytest.mark.parametrize("read", ["x.sum(1)", "x.var(1)", "x.max(axis=1)", "x.argmax(1)"])
 def test_handlers_write_what_is_computed_for_a_call(read: str, write: str) -> None:
     """The operand of a call that is computed in C is being computed when a handler writes it."""
-    a = lazynp.realize(lazynp.arange(300_000.0).reshape(6000, 50) * 1)
+    a = lazynp.realize(lazynp.arange(600_000.0).reshape(12_000, 50) * 1)
     names: dict[str, Any] = {"np": lazynp}
 
     def recorded() -> Any:
@@ -197,7 +201,7 @@ def test_handlers_write_what_is_computed_for_a_call(read: str, write: str) -> No
     for turn in range(10):
         y = recorded()
         armed = True
-        signal.setitimer(signal.ITIMER_REAL, 0.0002 * (turn + 1))
+        signal.setitimer(signal.ITIMER_REAL, 0.0001 * (turn + 1))
         lazynp.realize(y)
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -227,7 +231,7 @@ for turn in range(20):
     y = numpy.pi / (a * a) + long_program(lazynp, a)
     armed = True
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.0002 * (turn + 1))
+        signal.setitimer(signal.ITIMER_REAL, 0.0001 * (turn + 1))
         lazynp.realize(y)
         armed = False
     except Late:
@@ -244,7 +248,7 @@ assert stopped
 def test_what_stops_a_tape_leaves_its_warnings_to_be_told(place: int) -> None:
     """An error is met by the first block, so that the tape is computed step by step, or by the last one."""
     command = [sys.executable, "-W", "always", "-c", STOPPED, str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "LAZYNP_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("RuntimeWarning: divide by zero encountered in divide") >= 20
 
