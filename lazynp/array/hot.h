@@ -42,6 +42,7 @@ static inline int is_out(const Outs* outs, int k) { return outs->to[k] || outs->
 #define HOT_KEPT 8 /* what is on disk costs so much less than compiling */
 #define HOT_AHEAD 4 /* and what is compiled while the program goes on, so much */
 #define HOT_AGAIN 32 /* how often one asks for that: each time that it has cost so much again */
+#define HOT_NEVER 2 /* as what was asked for in vain: loops of their own are better */
 #define HOT_LATER -1
 #define HOT_CAN -2
 #define HOT_REFUSALS 4
@@ -68,17 +69,6 @@ static int hot_is(const Hot* hot, const Chain* self, const Rows2* of, const Outs
     return 1;
 }
 
-static Hot* hot_new(const Chain* self, const Rows2* of, const Outs* outs) {
-    Hot* hot = PyMem_Calloc(1, sizeof(Hot));
-    if (hot == NULL) return NULL;
-    hot->asked = hot_work == 0, hot->steps = self->steps, hot->arrays = self->arrays;
-    memcpy(hot->step, self->step, (size_t)self->steps * sizeof(Step));
-    for (int k = 0; k < self->steps; k++)
-        if (is_out(outs, k)) hot->out[hot->outs++] = k;
-    for (int k = 0; k < self->arrays; k++) hot->type[k] = (char)PyArray_TYPE(self->array[k]), hot->lies[k] = array_lies(self, of, k);
-    return hot;
-}
-
 /* Whether a function is computed of what another one gives: in one loop the second waits for the first, and what they have in common for registers; two such take
    1.1 of the time that a loop for each takes, four 1.7, thirty 2.5. */
 static int functions_follow(const Chain* self) {
@@ -94,11 +84,21 @@ static int functions_follow(const Chain* self) {
     return 0;
 }
 
-/* What is known of an expression; NULL where no machine code is better, memory is short, or all that could go is in use. */
+static Hot* hot_new(const Chain* self, const Rows2* of, const Outs* outs) {
+    Hot* hot = PyMem_Calloc(1, sizeof(Hot));
+    if (hot == NULL) return NULL;
+    hot->asked = functions_follow(self) ? HOT_NEVER : hot_work == 0, hot->steps = self->steps, hot->arrays = self->arrays;
+    memcpy(hot->step, self->step, (size_t)self->steps * sizeof(Step));
+    for (int k = 0; k < self->steps; k++)
+        if (is_out(outs, k)) hot->out[hot->outs++] = k;
+    for (int k = 0; k < self->arrays; k++) hot->type[k] = (char)PyArray_TYPE(self->array[k]), hot->lies[k] = array_lies(self, of, k);
+    return hot;
+}
+
+/* What is known of an expression; NULL where memory is short, or all that could go is in use. */
 static Hot* hot_of(const Chain* self, const Rows2* of, const Outs* outs) {
     uint64_t hash = (uint64_t)self->steps * 31 + (uint64_t)self->arrays;
     Hot **set, *found, *last;
-    if (functions_follow(self)) return NULL;
     for (int k = 0; k < self->steps; k++) {
         const Step* step = &self->step[k];
         hash = (hash ^ ((uint64_t)(uintptr_t)step->loops >> 4) ^ (uint64_t)(step->of[0].number * 8 + step->of[0].kind)) * 0x9E3779B97F4A7C15u;

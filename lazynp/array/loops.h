@@ -1078,7 +1078,7 @@ static int zeros_again(Loop* loop, char* from, npy_intp rows, npy_intp columns, 
 static int reduce_matrix(const Reduction* of, Loop* loop, char* from, npy_intp rows, npy_intp columns, npy_intp across, int axis, char* to) {
     npy_intp size = loop->size, first = !of->from_zero;
     int fine = 1, zeros;
-    RowsReduced reduced = rows_reduced(((PyUFuncObject*)of->loops.ufunc)->name, loop->out, columns, axis, &zeros);
+    RowsReduced reduced = rows_reduced(((PyUFuncObject*)of->loops.ufunc)->name, of->from_zero, loop->out, columns, axis, &zeros);
     if (reduced) {
         flags_clear(1);
         reduced(from, rows, columns, across, to);

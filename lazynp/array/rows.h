@@ -113,12 +113,14 @@ static const RowLoops* row_loops_here(void) {
 }
 
 /* What combines rows (`axis` 1), or columns, of a type; NULL where NumPy's loop is to be called for each.  `zeros`: where it says zero that loop is called all the same, and flags say nothing. */
-static RowsReduced rows_reduced(const char* name, int type, npy_intp columns, int axis, int* zeros) {
-    int which = type == NPY_DOUBLE ? 0 : type == NPY_FLOAT ? 1 : type == NPY_INT ? 2 : type == NPY_LONG ? 3 : -1, largest = strcmp(name, "maximum") == 0;
+static RowsReduced rows_reduced(const char* name, int from_zero, int type, npy_intp columns, int axis, int* zeros) {
+    int which = type == NPY_DOUBLE ? 0 : type == NPY_FLOAT ? 1 : type == NPY_INT ? 2 : type == NPY_LONG ? 3 : -1, largest;
     *zeros = which < 2;
     if (which < 0 || (axis && columns < 2)) return NULL;
-    if (strcmp(name, "add") == 0) return *zeros = 0, which > 1 ? NULL : axis ? row_loops_here()->rows_summed[which] : row_loops_here()->columns_summed[which];
-    return axis && columns < ROW_EXTREME && (largest || strcmp(name, "minimum") == 0) ? row_loops_here()->extremes[largest][which] : NULL;
+    if (from_zero) return *zeros = 0, which > 1 ? NULL : axis ? row_loops_here()->rows_summed[which] : row_loops_here()->columns_summed[which]; /* a sum */
+    if (axis == 0 || columns >= ROW_EXTREME) return NULL;
+    largest = strcmp(name, "maximum") == 0;
+    return (largest || strcmp(name, "minimum") == 0) ? row_loops_here()->extremes[largest][which] : NULL;
 }
 
 #endif
