@@ -85,7 +85,10 @@ typedef struct Chain {
     int wide;     /* some of its numbers are complex */
     int whole;    /* a step is NumPy's only where its loop gets all elements at once */
     int told;     /* its errors were told of */
-    int strided;  /* its result lies as NumPy lays it out, which may be another order than C's */
+    int strided;  /* its results lie as NumPy lays them out, in another order than C's */
+    int ordered;  /* that order is known: `order` */
+    char order[AXES]; /* the axes of a result, from the one whose elements lie furthest apart on; of a view (`turned`) those of what it is a view of */
+    int turned;
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
     int fixed;    /* it reads what a later one writes: it stays before that one */
@@ -180,12 +183,30 @@ static void tapes_sound(const char* where) {
 #define tapes_sound(where) (void)0
 #endif
 
+/* The order of a tape's axes; of C's NULL. */
+static inline const char* chain_order(const Chain* self) { return self->ordered ? self->order : NULL; }
+static inline int chain_axis(const Chain* self, int k) { return self->ordered ? self->order[k] : k; }
+
+/* Let a new tape have an order; whether it is that of one (NULL: C's). */
+static inline void chain_laid(Chain* self, const char* order) {
+    self->strided = self->ordered = 1;
+    for (int k = 0; k < self->ndim; k++) self->order[k] = order[k];
+}
+static inline int is_laid(const Chain* self, const char* order) { return order ? self->ordered && !memcmp(self->order, order, (size_t)self->ndim) : !self->ordered; }
+
+/* Room for the result of a step. */
+static PyArrayObject* step_room(const Chain* self, int k) {
+    PyArrayObject* made = raw_new(self->ndim, self->dims, self->step[k].out, self->size);
+    if (made && self->ordered && self->size) raw_order(made, self->order);
+    return made;
+}
+
 /* A tape without steps, which does not wait yet. */
 static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* dims, npy_intp size) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
-    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->fixed = 0;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->ordered = self->turned = self->fixed = 0;
     self->flat = 1, self->place = self->to = NULL;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];

@@ -105,10 +105,19 @@ static inline int same_lengths(const npy_intp* one, const npy_intp* two, int n) 
 
 #define REUSED_FROM 65536 /* bytes: less stays in the nearest caches, wherever it lies */
 
+/* Whether elements lie without gaps, in an order of axes. */
+static int lies_in_order(PyArrayObject* x, const char* order) {
+    npy_intp strides[AXES];
+    if (PyArray_NDIM(x) > AXES) return 0;
+    ordered_strides(PyArray_NDIM(x), PyArray_DIMS(x), order, PyArray_ITEMSIZE(x), strides);
+    return same_lengths(PyArray_STRIDES(x), strides, PyArray_NDIM(x));
+}
+
 /* Whether nobody but this tape, which is computed by nobody else, has the memory of an operand: the result of an operation on its elements may lie there. */
 static int is_left(const Chain* self, PyArrayObject* x, int type) {
-    if (Py_REFCNT(x) != 1 || PyArray_TYPE(x) != type || !PyArray_ISCARRAY(x) || self->users != 1 || size_of(x) * PyArray_ITEMSIZE(x) < REUSED_FROM) return 0;
+    if (Py_REFCNT(x) != 1 || PyArray_TYPE(x) != type || !PyArray_ISBEHAVED(x) || self->users != 1 || size_of(x) * PyArray_ITEMSIZE(x) < REUSED_FROM) return 0;
     if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim) || self->size > limit_now()) return 0;
+    if (self->ordered ? !lies_in_order(x, self->order) : !PyArray_IS_C_CONTIGUOUS(x)) return 0;
     if (IS_RAW(x)) return FIELDS(x)->base == NULL && ((Raw*)x)->holds == NULL && ((Raw*)x)->views == 0;
     return PyArray_CheckExact(x) && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && PyArray_BASE(x) == NULL && FIELDS(x)->weakreflist == NULL && is_writable(x);
 }
@@ -121,6 +130,12 @@ static int step_tell(const Chain* self, int k, int errors) {
                                            PyObject_TypeCheck(ufunc, &PyUFunc_Type) ? ((PyUFuncObject*)ufunc)->name : "cast", errors & self->minded);
     Py_XDECREF(told);
     return told ? 0 : -1;
+}
+
+/* The order of Fortran. */
+static inline const char* fortran_order(int ndim) {
+    static const char order[AXES] = {3, 2, 1, 0};
+    return order + AXES - ndim;
 }
 
 /* Whether all arrays of a tape have its shape, and lie in the order of Fortran without gaps: so will its result. */
@@ -145,20 +160,20 @@ static PyArrayObject* one_run(Chain* self, int* told) {
     PyArrayObject* made = NULL;
     char* from[2] = {NULL, NULL};
     npy_intp size = 0, along[2] = {0, 0};
-    int row = !self->flat && !self->strided && self->ndim == 1 && loop->joins;
-    if (nin > 2) return NULL; /* a pass does it */
-    if (!self->flat && !row && !(self->strided && lies_fortran(self))) return (PyArrayObject*)step_direct(self, 0, NULL);
+    int row = !self->flat && !self->strided && self->ndim == 1 && loop->joins, fortran = !self->flat && self->strided && !self->ordered && lies_fortran(self);
+    if (nin > 2 || (self->ordered && !self->flat)) return NULL; /* a pass does it */
+    if (!self->flat && !row && !fortran) return (PyArrayObject*)step_direct(self, 0, NULL);
     if (self->size == 0) return NULL;
     for (int o = 0; o < nin && self->flat && made == NULL && long_shares(loop, step->type); o++)
         if (step->of[o].kind == OF_ARRAY && is_left(self, self->array[step->of[o].number], step->out)) made = (PyArrayObject*)Py_NewRef((PyObject*)self->array[step->of[o].number]), left = 1;
-    if (made == NULL && (made = raw_new(self->ndim, self->dims, step->out, self->size)) == NULL) return NULL;
+    if (made == NULL && (made = step_room(self, 0)) == NULL) return NULL;
     for (int o = 0; o < nin; o++) {
         int number = step->of[o].number;
         if (step->of[o].kind == OF_ARRAY)
             from[o] = PyArray_BYTES(self->array[number]), along[o] = size = row ? row_step(self->array[number]) : PyArray_ITEMSIZE(self->array[number]);
         else from[o] = (char*)&self->value[number];
     }
-    if (!self->flat && !row) raw_fortran(made);
+    if (fortran) raw_order(made, fortran_order(self->ndim));
     pieces_alone = left;
     if (nin == 1) errors = long1(loop, step->type, from[0], PyArray_BYTES(made), self->size, size, loop->size);
     else errors = long2(loop, step->type, from[0], from[1], PyArray_BYTES(made), self->size, along[0], along[1], loop->size);
@@ -185,7 +200,7 @@ static PyArrayObject* memory_left(const Chain* self, const Outs* outs, int k) {
 static int outs_apart(const Chain* self, Outs* outs, PyArrayObject** made) {
     for (int k = 0; k < self->steps; k++) {
         if (!outs->given[k] && !outs->is_over[k]) continue;
-        Py_XSETREF(made[k], raw_new(self->ndim, self->dims, self->step[k].out, self->size));
+        Py_XSETREF(made[k], step_room(self, k));
         if (made[k] == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]), outs->put[k] = NULL, outs->given[k] = outs->is_over[k] = 0;
     }
@@ -200,7 +215,7 @@ static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, 
     int raised, minded = self->minded, lays, how[CHAIN_ARRAYS + 1];
     if (self->size == 0) { /* there is nothing to compute, and all strides are zero */
         for (int k = 0; k < self->steps; k++)
-            if (self->cell[k] && !outs->given[k] && (made[k] = raw_new(self->ndim, self->dims, self->step[k].out, 0)) == NULL) return 0;
+            if (self->cell[k] && !outs->given[k] && (made[k] = step_room(self, k)) == NULL) return 0;
         return 1;
     }
     if (!rows_of(self, &of)) return 0;
@@ -208,7 +223,7 @@ static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, 
         PyArrayObject* left;
         if (self->cell[k] == NULL || outs->given[k]) continue;
         if (outs->count <= DESK_BLOCKS && (left = memory_left(self, outs, k))) made[k] = (PyArrayObject*)Py_NewRef((PyObject*)left), outs->over = outs->is_over[k] = 1;
-        else if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
+        else if ((made[k] = step_room(self, k)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
     if ((lays = hot_lays(self, &of))) sides_flat(self, &of, how, &flat);
@@ -236,7 +251,7 @@ static PyArrayObject* operand_laid(const Chain* self, const Operand* of, int typ
     PyArrayObject *from, *laid;
     if (of->kind == OF_NUMBER) return NULL;
     from = of->kind == OF_STEP ? (PyArrayObject*)Py_NewRef(made[of->number]) : array_of(self->array[of->number]);
-    laid = from ? (PyArrayObject*)PyArray_SimpleNew(PyArray_NDIM(like), PyArray_DIMS(like), type) : NULL;
+    laid = from ? (PyArrayObject*)PyArray_NewLikeArray(like, NPY_KEEPORDER, PyArray_DescrFromType(type), 0) : NULL;
     if (laid && PyArray_CopyInto(laid, from) < 0) Py_CLEAR(laid);
     Py_XDECREF(from);
     return laid;
@@ -254,7 +269,7 @@ static int kernels_again(const Chain* self, int k, PyObject* const* made) {
         laid[o] = operand_laid(self, &step->of[o], step->type, made, to);
         args[o] = laid[o] ? PyArray_BYTES(laid[o]) : (char*)&self->value[step->of[o].number], steps[o] = laid[o] ? loop->size : 0;
     }
-    if (!PyErr_Occurred() && PyArray_IS_C_CONTIGUOUS(to)) {
+    if (!PyErr_Occurred() && PyArray_ISONESEGMENT(to)) {
         args[nin] = PyArray_BYTES(to), steps[nin] = loop->size;
         loop->function(args, dims, steps, loop->data);
         flags_clear(1);
@@ -344,7 +359,7 @@ static void views_follow(Cell* cell) {
         Cell* view = self->cell[0];
         next = self->after;
         if (!self->view || self->source[0] != cell || view == NULL || self->step[0].out != PyArray_TYPE(x)) continue;
-        if (!self->place && !PyArray_IS_C_CONTIGUOUS(x)) continue;
+        if (!self->place && !(self->turned ? lies_in_order(x, self->order) : PyArray_IS_C_CONTIGUOUS(x))) continue;
         made = self->place ? (PyArrayObject*)Py_NewRef((PyObject*)self->place) : raw_view(x, self->ndim, self->dims, self->strides, PyArray_BYTES(x) + self->offset);
         if (made == NULL) {
             PyArrayObject* array = array_of(x);
@@ -466,7 +481,7 @@ static int small_settle(Chain* self) {
     for (k = 0; k < steps; k++) {
         made[k] = NULL;
         if (self->cell[k]) {
-            if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
+            if ((made[k] = step_room(self, k)) == NULL) break;
             at[k] = PyArray_BYTES(made[k]);
         } else if (wanted >> k & 1) {
             at[k] = next, next += apart;
@@ -571,7 +586,7 @@ static int tape_settled(Chain* self) {
         self->failed = fails_for_good();
         return chain_done(self), -1;
     }
-    small = self->closed == OPEN && !self->strided && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
+    small = self->closed == OPEN && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
     if (self->steps == 1 && self->cell[0] && self->put[0] == NULL && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
         int failed = 0;
         chain_results[0]++;
@@ -968,13 +983,13 @@ static int tape_is_read(const Chain* self) {
 
 #define LOOKED_AT 8 /* tapes, the youngest ones, among which one over the same space is looked for */
 
-/* The latest tape over this space that takes a step, and reads tapes up to `serial`; NULL where there is none.  An older one becomes the youngest.  `flat`, `whole`: as
-   of the step; where a loop is to get all elements at once, everything lies as the results do. */
-static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* state, long long serial, int flat, int whole) {
+/* The latest tape over this space, in an order of its axes (NULL: C's), that takes a step, and reads tapes up to `serial`; NULL where there is none.  An older one becomes
+   the youngest.  `flat`, `whole`: as of the step; where a loop is to get all elements at once, everything lies as the results do. */
+static Chain* tape_over(int ndim, const npy_intp* dims, const char* order, const Site* site, PyObject* state, long long serial, int flat, int whole) {
     int looked = 0;
     for (Chain* self = waiting.before; self != &waiting && looked++ < LOOKED_AT; self = self->before) {
         if (self->closed || self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
-        if ((self->whole && !flat) || (whole && !self->flat)) continue;
+        if ((self->whole && !flat) || (whole && !self->flat) || !is_laid(self, order)) continue;
         if (self->serial >= serial) return self;
         if (tape_is_read(self) || self->fixed) continue;
         chain_leave(self);
@@ -1106,9 +1121,63 @@ static inline int site_now(Site* site) {
     return 1;
 }
 
-/* Whether the elements of an operand lie as those of a result of so many. */
+/* Whether an order of axes is C's. */
+static inline int in_c_order(const char* order, int ndim) {
+    for (int k = 0; k < ndim; k++)
+        if (order[k] != k) return 0;
+    return 1;
+}
+
+/* Whether what waits there may lie otherwise than results do, in C's order without gaps. */
+static inline int lies_otherwise(const Chain* self) { return self->strided || ((self->view || self->closed == PUT) && !self->flat); }
+
+/* And how is known. */
+static inline int lies_known(const Chain* self) { return self->ordered || (self->view && !self->failed && self->ndim <= RAW_AXES); }
+
+/* Whether the elements of an operand lie as those of a result of so many, in C's order. */
 static inline int lies_flat(const Read* read, npy_intp size) {
-    return read->array ? PyArray_IS_C_CONTIGUOUS(read->array) && size_of(read->array) == size : read->chain->size == size;
+    return read->array ? PyArray_IS_C_CONTIGUOUS(read->array) && size_of(read->array) == size : read->chain->size == size && !lies_otherwise(read->chain);
+}
+
+/* How an operand lies under `dims`; 0 where its memory is not plain. */
+static int read_strides(const Read* read, int ndim, const npy_intp* dims, npy_intp* steps) {
+    npy_intp strides[AXES];
+    const Chain* chain = read->chain;
+    if (read->array) return PyArray_ISBEHAVED_RO(read->array) && operand_strides(read->ndim, read->dims, PyArray_STRIDES(read->array), ndim, dims, steps);
+    if (read->ndim > AXES) return 0;
+    if (chain->view) return operand_strides(read->ndim, read->dims, chain->strides, ndim, dims, steps);
+    ordered_strides(read->ndim, read->dims, chain_order(chain), PyDataType_ELSIZE(raw_dtypes[read->type]), strides);
+    return operand_strides(read->ndim, read->dims, strides, ndim, dims, steps);
+}
+
+static inline int type_cast_to(const Loops* loops) { return (int)(loops - cast_loops); }
+
+/* Whether an operand has elements that are shown several times. */
+static int repeats(const Read* read) {
+    npy_intp steps[AXES];
+    if (!read_strides(read, read->ndim, read->dims, steps)) return 1;
+    for (int k = 0; k < read->ndim; k++)
+        if (steps[k] == 0 && read->dims[k] != 1) return 1;
+    return 0;
+}
+
+/* What operands that lie otherwise than in C's order come to: the order of the axes of their result, and whether (`flat`) all lie so without gaps; 0 where that is
+   NumPy's to say: of axes of one element it has several answers. */
+static int reads_order(const Read* read, int nin, int ndim, const npy_intp* dims, char* order, int* flat) {
+    npy_intp steps[OPERANDS][AXES], strides[AXES];
+    int count = 0;
+    for (int k = 0; k < ndim; k++)
+        if (dims[k] == 1) return 0;
+    for (int o = 0; o < nin; o++)
+        if (read[o].type >= 0 && !read_strides(&read[o], ndim, dims, steps[count++])) return 0;
+    axes_order(count, ndim, steps, order);
+    *flat = 1;
+    for (int o = 0, at = 0; o < nin; o++) {
+        if (read[o].type < 0) continue;
+        ordered_strides(ndim, dims, order, PyDataType_ELSIZE(raw_dtypes[read[o].type]), strides);
+        *flat &= same_lengths(steps[at++], strides, ndim);
+    }
+    return 1;
 }
 
 /* Put what was read of an operand behind those of a tape. */
@@ -1124,7 +1193,6 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
     int k;
     for (k = 0; k < self->arrays; k++)
         if (read->array ? self->array[k] == read->array && self->source[k] == read->root : self->array[k] == NULL && self->source[k] == (Cell*)x) return k;
-    self->flat &= lies_flat(read, self->size);
     chain_reads(self, read, x);
     return k;
 }
@@ -1169,8 +1237,6 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
     return with_complex(other) ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
-/* Whether what waits there may lie otherwise than results do, in C's order without gaps. */
-static inline int lies_otherwise(const Chain* self) { return self->strided || ((self->view || self->closed == PUT) && !self->flat); }
 
 /* Have what lies otherwise computed, for an operation that reads it: with its memory it is an operand like others.  -1 where NumPy raises. */
 static inline int operand_ready(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) && !CHAIN_OF(x)->place ? chain_settle(x) : 0; }
@@ -1190,6 +1256,17 @@ static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
     else if ((to->array = memory_of(x)) == NULL && (to->array = large_complex(x)) == NULL && (to->array = large_real(x, other)) == NULL) return 0;
     to->type = PyArray_TYPE(to->array), to->ndim = PyArray_NDIM(to->array), to->dims = PyArray_DIMS(to->array);
     return IS_NUMERIC(to->type) && is_private(x);
+}
+
+/* Whether what waits is an operand of a step, however it lies. */
+static inline int waits_known(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_known(CHAIN_OF(x)); }
+
+/* The same, of a step. */
+static inline int step_reads(PyObject* x, Read* to, PyObject* other) {
+    Chain* chain = waits_known(x) ? CHAIN_OF(x) : NULL;
+    if (chain == NULL || chain->place || !lies_otherwise(chain)) return operand_read(x, to, other);
+    *to = (Read){.array = NULL, .chain = chain, .root = NULL, .type = step_type(chain, STEP_OF(x)), .ndim = chain->ndim, .dims = chain->dims};
+    return 1;
 }
 
 /* The type in which the operands are computed; -1 where that is not recorded. */
@@ -1278,7 +1355,8 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     Loop* loop;
     Value value;
     Site site;
-    int type = -1, ndim = 0, nin = b ? 2 : 1, flat = 1, whole;
+    const char* order = NULL; /* of those that lie in another one than C's */
+    int type = -1, ndim = 0, nin = b ? 2 : 1, flat = 1, whole, others = 0, count = 0;
     npy_intp size = 1;
     if (at_the_call()) return NULL;
     for (int o = 0; o < nin; o++) {
@@ -1288,20 +1366,32 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
         int found, axes;
         if (Py_TYPE(x) != array_type) continue;
         if (WAITS(x)) {
-            if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent || lies_otherwise(chain[o]) || chain[o]->ndim > AXES) return NULL;
+            if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent || chain[o]->ndim > AXES) return NULL;
+            if (lies_otherwise(chain[o])) {
+                if (!chain[o]->ordered || (order && memcmp(order, chain[o]->order, (size_t)chain[o]->ndim))) return NULL;
+                order = chain[o]->order, others++;
+            }
             found = step_type(chain[o], STEP_OF(x)), axes = chain[o]->ndim, own = chain[o]->dims;
             if (chain[o]->serial > serial) serial = chain[o]->serial, self = chain[o];
         } else {
             if ((array[o] = next_array(x)) == NULL) return NULL;
             found = PyArray_TYPE(array[o]), axes = PyArray_NDIM(array[o]), own = PyArray_DIMS(array[o]);
             if (axes == 0 || axes > AXES) return NULL;
-            if (PyArray_ISCARRAY_RO(array[o]) ? PyArray_STRIDE(array[o], axes - 1) < 0 : axes > 3 || !operand_steps(array[o], axes, own, steps)) return NULL;
-            flat &= PyArray_ISCARRAY_RO(array[o]);
+            if (PyArray_ISFARRAY_RO(array[o]) && axes > 1 && !PyArray_IS_C_CONTIGUOUS(array[o])) {
+                if (order && memcmp(order, fortran_order(axes), (size_t)axes)) return NULL;
+                for (int k = 0; k < axes; k++)
+                    if (own[k] < 2) return NULL;
+                order = fortran_order(axes), others++;
+            } else {
+                if (PyArray_ISCARRAY_RO(array[o]) ? PyArray_STRIDE(array[o], axes - 1) < 0 : axes > 3 || !operand_steps(array[o], axes, own, steps)) return NULL;
+                flat &= PyArray_ISCARRAY_RO(array[o]);
+            }
         }
+        count++;
         if (type < 0) type = found, ndim = axes, dims = own;
         else if (type != found || ndim != axes || (dims != own && !same_lengths(dims, own, ndim))) return NULL;
     }
-    if (type < 0 || PyTypeNum_ISCOMPLEX(type) || loops->kernels) return NULL;
+    if (type < 0 || PyTypeNum_ISCOMPLEX(type) || loops->kernels || (others && others < count)) return NULL;
     loop = &loops->of[type];
     if (loop->state != USABLE || loop->raises) return NULL;
     for (int k = 0; k < ndim; k++) size *= dims[k];
@@ -1313,11 +1403,12 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
         if (array[o] == NULL && chain[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
     if (!state_known() || said.state == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
     /* the youngest: steps that join older ones have more wait at a time */
-    if (self != waiting.before || (whole && !self->flat) || (self->whole && !flat) || !takes_step(self, &site, said.state))
-        self = waiting_count ? tape_over(ndim, dims, &site, said.state, serial, flat, whole) : NULL;
+    if (self != waiting.before || !is_laid(self, order) || (whole && !self->flat) || (self->whole && !flat) || !takes_step(self, &site, said.state))
+        self = waiting_count ? tape_over(ndim, dims, order, &site, said.state, serial, flat, whole) : NULL;
     if (self == NULL) {
         if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
         if ((self = chain_new(said.state, said.minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
+        if (order) chain_laid(self, order);
         chain_enter(self);
     }
     for (int o = 0; o < nin; o++) {
@@ -1346,7 +1437,8 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
 
 /* An operation as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
 static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
-    int type, nin = loops->nin, from = loops->chooses, ndim, joins, flat, whole, compared = 0;
+    int type, nin = loops->nin, from = loops->chooses, ndim, joins, flat, whole, compared = 0, other = 0;
+    char order[AXES];
     npy_intp dims[AXES], size;
     long long serial = 0;
     Read read[OPERANDS] = {{.type = -1}, {.type = -1}, {.type = -1}};
@@ -1357,11 +1449,11 @@ static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
     Begun begun;
     if (waiting_count == 0 && at_the_call()) return NULL;
     for (int o = 0; o < nin; o++)
-        if (is_lent(operands[o]) || operand_ready(operands[o]) < 0) return NULL;
+        if (is_lent(operands[o]) || (!waits_known(operands[o]) && operand_ready(operands[o]) < 0)) return NULL;
     if (!recording_begin(&begun)) return NULL;
 reading: /* from here on no code of a program's runs */
     for (int o = 0; o < nin; o++)
-        if (!operand_read(operands[o], &read[o], nin == 2 ? operands[1 - o] : NULL)) goto refused;
+        if (!step_reads(operands[o], &read[o], nin == 2 ? operands[1 - o] : NULL)) goto refused;
     if (from && read[0].type != NPY_BOOL) goto refused;
     type = nin - from > 2 ? read[0].type : operands_type(loops, read + from, operands[from], nin - from > 1 ? operands[from + 1] : NULL);
     for (int o = 1; nin - from > 2 && o < nin; o++)
@@ -1387,11 +1479,20 @@ reading: /* from here on no code of a program's runs */
         flat &= read[o].type < 0 || lies_flat(&read[o], size);
     }
     for (int o = 0; o < nin; o++)
-        if (read[o].array && !chain_takes(read[o].array, ndim, dims)) goto strided;
+        if (read[o].array ? !chain_takes(read[o].array, ndim, dims) : read[o].type >= 0 && lies_otherwise(read[o].chain)) other = 1;
+    if (other) { /* transposed, backwards */
+        if (loops >= cast_loops && loops < cast_loops + TYPES && (read[0].type == type_cast_to(loops) || repeats(&read[0]))) goto refused; /* a copy may have an order of its own */
+        if (size == 0 || !reads_order(read, nin, ndim, dims, order, &flat) || !(flat || (joins && ndim <= 3))) goto strided;
+        other = !in_c_order(order, ndim);
+    }
     whole = !joins && flat && size <= chain_sizes.block;
     joins |= whole;
-    self = joins && waiting_count ? tape_over(ndim, dims, &begun.site, begun.state, serial, flat, whole) : NULL;
-    if (self == NULL && (self = chain_new(begun.state, begun.minded, ndim, dims, size)) == NULL) goto refused;
+    self = joins && waiting_count ? tape_over(ndim, dims, other ? order : NULL, &begun.site, begun.state, serial, flat, whole) : NULL;
+    if (self == NULL) {
+        if ((self = chain_new(begun.state, begun.minded, ndim, dims, size)) == NULL) goto refused;
+        if (other) chain_laid(self, order);
+    }
+    self->flat &= flat;
     for (int o = 0; o < nin; o++) {
         if (read[o].chain == self) {
             of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
@@ -1412,8 +1513,8 @@ reading: /* from here on no code of a program's runs */
     if (self->after == self) chain_enter(self);
     tapes_sound("recorded");
     return recording_end(&begun, (PyObject*)begun.cell);
-strided: /* transposed, backwards: a tape of its own, whose step NumPy's loop or its ufunc does over the arrays as they lie */
-    if (loops->kernels || nin > 2 || (loops >= cast_loops && loops < cast_loops + TYPES)) goto refused; /* a copy may have an order of its own */
+strided: /* a tape of its own, whose step NumPy's loop or its ufunc does over the arrays as they lie */
+    if (loops->kernels || nin > 2) goto refused;
     for (int o = 0; o < nin; o++)
         if (read[o].type >= 0 && (read[o].type != type || (read[o].array && !PyArray_ISBEHAVED_RO(read[o].array)))) goto refused;
     if ((self = chain_new(begun.state, begun.minded, ndim, dims, size)) == NULL) goto refused;

@@ -286,15 +286,15 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
 /* What waits as an array that lies where it will, from address 0 on, for macros alone: whether it is one of few axes. */
 static int shadow_of(PyObject* a, Raw* shadow) {
     const Chain* chain = CHAIN_OF(a);
-    npy_intp step;
     int type;
-    if (chain == NULL || chain->strided || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > limit_now()) return 0;
+    if (chain == NULL || (chain->strided && !chain->ordered) || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > limit_now()) return 0;
     type = step_type(chain, STEP_OF(a));
     memset(shadow, 0, sizeof(*shadow));
     shadow->fields.nd = chain->ndim, shadow->fields.dimensions = shadow->lengths, shadow->fields.strides = shadow->lengths + RAW_AXES;
     if ((shadow->fields.descr = raw_dtypes[type]) == NULL) return 0;
-    step = PyDataType_ELSIZE(shadow->fields.descr);
-    for (int k = chain->ndim; k--; step *= chain->dims[k]) shadow->lengths[k] = chain->dims[k], shadow->lengths[RAW_AXES + k] = chain->view || chain->place ? chain->strides[k] : step;
+    if (chain->view || chain->place) memcpy(shadow->fields.strides, chain->strides, (size_t)chain->ndim * sizeof(npy_intp));
+    else ordered_strides(chain->ndim, chain->dims, chain_order(chain), PyDataType_ELSIZE(shadow->fields.descr), shadow->fields.strides);
+    memcpy(shadow->lengths, chain->dims, (size_t)chain->ndim * sizeof(npy_intp));
     shadow->fields.data = (char*)0 + (chain->view ? chain->offset : 0);
     return 1;
 }
@@ -322,6 +322,8 @@ static PyObject* view_waits(const Place* at, PyObject* callable, PyObject* const
                 self->source[0] = source_new((PyObject*)root), self->item.of[0] = 1;
             }
             self->view = 1, root->waiting_views++;
+            self->turned = from->view ? from->turned : from->ordered;
+            memcpy(self->order, from->order, sizeof(self->order));
             self->offset = at->data - (char*)0;
             if (from->place) {
                 PyArrayObject* whole = from->view ? CHAIN_OF(root)->place : from->place;

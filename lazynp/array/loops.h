@@ -487,6 +487,41 @@ static int operand_steps(PyArrayObject* x, int ndim, const npy_intp* dims, npy_i
     return 1;
 }
 
+/* How what has axes of its own lies under `dims`, whichever way; 0 where its shape is another one. */
+static int operand_strides(int own, const npy_intp* lengths, const npy_intp* strides, int ndim, const npy_intp* dims, npy_intp* steps) {
+    for (int k = 0; k < ndim; k++) {
+        int axis = k - (ndim - own);
+        npy_intp length = axis < 0 ? 1 : lengths[axis];
+        if (length != 1 && length != dims[k]) return 0;
+        steps[k] = length == 1 ? 0 : strides[axis];
+    }
+    return own <= ndim;
+}
+
+/* The order in which NumPy goes through the axes of `count` operands, and lays out a result: by how far elements lie apart, where the operands agree, else C's. */
+static void axes_order(int count, int ndim, npy_intp steps[][AXES], char* order) {
+    for (int k = 0; k < ndim; k++) order[k] = (char)k;
+    for (int from = ndim - 2; from >= 0; from--) { /* axes from `from` + 1 on are in order */
+        int axis = order[from], to = from;
+        for (int other = from + 1; other < ndim; other++) {
+            int compared = 0, further = 0;
+            for (int o = 0; o < count; o++) {
+                npy_intp own = steps[o][axis] < 0 ? -steps[o][axis] : steps[o][axis], its = steps[o][(int)order[other]];
+                if (its < 0) its = -its;
+                if (own == 0 || its == 0) continue;
+                if (its <= own) further = 0;
+                else if (!compared) further = 1;
+                compared = 1;
+            }
+            if (!compared) continue;
+            if (!further) break;
+            to = other;
+        }
+        for (int k = from; k < to; k++) order[k] = order[k + 1];
+        order[to] = (char)axis;
+    }
+}
+
 /* Short rows, as many at a time as a block holds. */
 static void sides_run(Loop* loop, const Layout* of, char* const* operands, const npy_intp* sizes, char* to, npy_intp rows) {
     char block[2][SIDES_BYTES];
@@ -1207,6 +1242,11 @@ static Loop* axis_loop(Reduction* of, int type, int spread, npy_intp length, dou
     return spread && ((type != NPY_DOUBLE && type != NPY_FLOAT) || (double)length <= off) ? NULL : loop;
 }
 
+/* Whether the rows of a matrix lie without gaps in them. */
+static inline int rows_dense(PyArrayObject* x, int row) {
+    return PyArray_STRIDE(x, row) == PyArray_ITEMSIZE(x) && PyArray_STRIDE(x, 1 - row) >= PyArray_DIM(x, row) * PyArray_ITEMSIZE(x);
+}
+
 /* One axis of several combined; NULL without an exception where it is NumPy's to do.  `spread`, `off` as of `reduce_axis`. */
 static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis, int keeps, int plain, int spread, double off) {
     int ndim = PyArray_NDIM(x);
@@ -1214,12 +1254,18 @@ static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis
     Loop* loop;
     if (axis < 0) axis += ndim;
     if (ndim < 2 || ndim > AXES || axis < 0 || axis >= ndim || !PyArray_ISBEHAVED_RO(x)) return NULL;
+    if (ndim == 2 && !keeps && !rows_dense(x, 1) && rows_dense(x, 0)) { /* NumPy goes through it as through the transposed matrix */
+        npy_intp dims[2] = {PyArray_DIM(x, 1), PyArray_DIM(x, 0)}, strides[2] = {PyArray_STRIDE(x, 1), PyArray_STRIDE(x, 0)};
+        PyArrayObject *turned = raw_view(x, 2, dims, strides, PyArray_BYTES(x)), *found = turned ? axis_spread(of, turned, 1 - axis, keeps, plain, spread, off) : NULL;
+        Py_XDECREF(turned);
+        return found;
+    }
     for (int k = 0; k < ndim; k++) {
         if (PyArray_DIM(x, k) < 2) return NULL; /* else perhaps in another order */
         if (k > axis) behind *= PyArray_DIM(x, k);
     }
     if ((behind == 1 ? PyArray_DIM(x, axis) : behind) > LONGEST) return NULL;
-    if (ndim == 2 ? PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x) || PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
+    if (ndim == 2 ? !rows_dense(x, 1) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
     if ((loop = axis_loop(of, PyArray_TYPE(x), spread, PyArray_DIM(x, axis), off)) == NULL) return NULL;
     return reduce_axis(of, loop, x, (int)axis, keeps, plain, spread, off);
 }

@@ -168,11 +168,15 @@ static void rows_flat(Rows2* of, const Chain* self) {
 }
 
 static int rows_of(const Chain* self, Rows2* of) {
-    npy_intp steps[CHAIN_ARRAYS + 1][AXES];
+    npy_intp steps[CHAIN_ARRAYS + 1][AXES], own[AXES], dims[AXES];
     if (self->flat) return rows_flat(of, self), 1;
-    for (int k = 0; k < self->arrays; k++)
-        if (!operand_steps(self->array[k], self->ndim, self->dims, steps[k])) return 0;
-    return rows_joined(of, self->arrays, self->ndim, self->dims, steps);
+    for (int k = 0; k < self->arrays; k++) {
+        PyArrayObject* x = self->array[k];
+        if (!PyArray_ISBEHAVED_RO(x) || !operand_strides(PyArray_NDIM(x), PyArray_DIMS(x), PyArray_STRIDES(x), self->ndim, self->dims, own)) return 0;
+        for (int axis = 0; axis < self->ndim; axis++) steps[k][axis] = own[chain_axis(self, axis)];
+    }
+    for (int axis = 0; axis < self->ndim; axis++) dims[axis] = self->dims[chain_axis(self, axis)];
+    return rows_joined(of, self->arrays, self->ndim, dims, steps);
 }
 
 /* One step on `n` elements: of block buffers from their start, of arrays from where `at` says.  Whether it raised an error is asked at once: what

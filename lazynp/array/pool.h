@@ -280,11 +280,18 @@ static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp
     return (PyArrayObject*)made;
 }
 
-/* Let new memory lie in the order of Fortran. */
-static void raw_fortran(PyArrayObject* x) {
+/* The strides of elements of `size` bytes that lie without gaps, from the axis whose elements lie furthest apart on; of C's order `order` is NULL. */
+static inline void ordered_strides(int ndim, const npy_intp* dims, const char* order, npy_intp size, npy_intp* strides) {
+    for (int k = ndim; k--;) {
+        int axis = order ? order[k] : k;
+        strides[axis] = size, size *= dims[axis];
+    }
+}
+
+/* Let new memory lie in another order. */
+static void raw_order(PyArrayObject* x, const char* order) {
     Raw* self = (Raw*)x;
-    npy_intp stride = PyArray_ITEMSIZE(x);
-    for (int k = 0; k < self->fields.nd; stride *= self->lengths[k++]) self->lengths[RAW_AXES + k] = stride;
+    ordered_strides(self->fields.nd, self->lengths, order, PyArray_ITEMSIZE(x), self->lengths + RAW_AXES);
     self->fields.flags = flags_of(self->fields.nd, self->lengths, self->lengths + RAW_AXES, PyArray_ITEMSIZE(x), NPY_ARRAY_BEHAVED);
 }
 
