@@ -1,7 +1,7 @@
 """``python -m bench.sklearn_calls``: scikit-learn with ``array_api_dispatch`` on lazynp's arrays and on NumPy's.
 
 In: estimators and metrics as users call them, on 20 000 x 50 numbers.  Out: a row for each: the ratio of the processor times (NumPy's over
-lazynp's, the median of neighbouring runs, one thread), and what one warm call costs in counts: values forced, values remembered, schedules
+lazynp's, the median of neighbouring runs, one thread), and what one warm call costs in counts: values forced, schedules
 made, kernels, answers by NumPy.  Promise: both sides call the same function with the same parameters, and their results are compared.
 """
 
@@ -184,7 +184,6 @@ def measure(call: Call, theirs: Data, ours: Data, seconds: float) -> dict[str, A
         "difference": error,
         "equal": error <= call.tolerance,
         "forced": sum(row["count"] for row in counts["forced"]),
-        "remembered": counts["remembered"],
         "schedules_made": counts["schedule_misses"],
         "kernels": counts["kernels"],
         "fallbacks": sum(row["count"] for row in counts["fallbacks"]),
@@ -205,7 +204,7 @@ def rows(only: list[str], seconds: float, size: int) -> Iterator[dict[str, Any]]
                 yield measure(call, theirs, ours, seconds)
 
 
-COLUMNS_SHOWN: Final = ("forced", "remembered", "schedules_made", "kernels", "fallbacks")
+COLUMNS_SHOWN: Final = ("forced", "schedules_made", "kernels", "fallbacks")
 
 
 def line(row: dict[str, Any]) -> str:
@@ -225,8 +224,8 @@ def main() -> None:
     options = parser.parse_args()
     machine = describe(["numpy", "scipy", "scikit-learn", "lazynp", "llvmlite"])
     print(f"{machine['cpu']}, one thread, Python {machine['python']}, {machine['versions']}\n")
-    print("| call | times faster | NumPy ms | lazynp ms | forced | remembered | schedules made | kernels | by NumPy | difference |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| call | times faster | NumPy ms | lazynp ms | forced | schedules made | kernels | by NumPy | difference |")
+    print("|---|---|---|---|---|---|---|---|---|")
     found = []
     for row in rows(options.only, options.seconds, options.rows):
         found.append(row)

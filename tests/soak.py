@@ -23,12 +23,12 @@ from lazynp.graph import build, report
 from lazynp.graph.node import Node
 from lazynp.ndarray import ndarray
 from lazynp.values import allocator, config
-from lazynp.values.buffer import MOST, Buffer
+from lazynp.values.buffer import Buffer
 
 SAMPLES: Final = 10
 AT_HAND: Final = 64  # elements: what is larger is recorded
 WARM: Final = 8_000  # runs until every shape was seen
-SLACK_REFERENCES: Final = 1_000  # what is remembered of buffers has some
+SLACK_REFERENCES: Final = 1_000
 SLACK_BLOCKS: Final = 6_000  # of Python's memory: caches of its own, counters that become larger integers
 SLACK_RESIDENT: Final = 8 << 20
 
@@ -186,7 +186,7 @@ def operations(count: int) -> Iterator[Sample]:
 def difference(first: Sample, last: Sample) -> list[str]:
     """List what grew between two samples."""
     grown = [name for name in ("nodes", "arrays", "lent", "kept") if getattr(last, name) > getattr(first, name)]
-    for name, slack in (("buffers", MOST), ("references", SLACK_REFERENCES), ("blocks", SLACK_BLOCKS), ("resident", SLACK_RESIDENT)):
+    for name, slack in (("buffers", 0), ("references", SLACK_REFERENCES), ("blocks", SLACK_BLOCKS), ("resident", SLACK_RESIDENT)):
         if getattr(last, name) > getattr(first, name) + slack:
             grown.append(name)
     return [f"{name}: {getattr(first, name):,} -> {getattr(last, name):,}" for name in grown]

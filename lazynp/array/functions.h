@@ -22,7 +22,7 @@
 
 
 /* How a function is answered. */
-enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR };
+enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, LINSPACE, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
 enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, SELECTS };
@@ -945,7 +945,7 @@ static PyObject* call_with_cells(vectorcallfunc call, PyObject* callable, PyObje
 static int takes_cells(int kind) {
     switch (kind) {
         case LISTED: case AS_IT_IS: case ORDERED: case COUNTED: case DRAW: case LIBRARY:
-        case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case SPACED: case SIZED: return 0; /* a cell has a dtype, for which NumPy might take it */
+        case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case LINSPACE: case SPACED: case SIZED: return 0; /* a cell has a dtype, for which NumPy might take it */
         default: return 1;
     }
 }
@@ -1161,7 +1161,8 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             if (names == NULL && n == 2 && (x = memory_of(args[0]))) found = converted(x, args[1]);
             if (found || PyErr_Occurred()) return cell_of(found, NULL);
             break;
-        case SPACED:
+        case LINSPACE: case SPACED:
+            if (self->kind == LINSPACE && limit_now() && ((found = linspace_of(args, n, names)) || PyErr_Occurred())) return found;
             if (n < 2 || !spaced_little(args, n, names)) goto slow;
             least = 0;
             break;
@@ -1936,7 +1937,7 @@ static int only_reads(const Function* self, PyObject* names) {
     switch (self->kind) {
     case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: return names == NULL || !is_named(names, "out");
     case WHERE: case JOINED: case ASTYPE: case DOT: case PRODUCT: case MATRICES: case SEARCHED: case NUMBERS: return names == NULL;
-    case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case SPACED: case OPERATOR: return 1;
+    case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case LINSPACE: case SPACED: case OPERATOR: return 1;
     default: return self->recorded == CONJUGATES && names == NULL;
     }
 }

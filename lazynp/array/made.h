@@ -126,4 +126,31 @@ static PyArrayObject* range_of(PyObject* const* args, Py_ssize_t n) {
     return made;
 }
 
+/* `(start, stop, num)` of `linspace`, the last as `num=` or 50, as NumPy fills it: the view of an array, as NumPy's is; NULL as for `range_of`. */
+static PyObject* linspace_of(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    double ends[2], step;
+    npy_intp count = 50, stride = sizeof(double);
+    PyObject *owner, *found;
+    PyArrayObject* made;
+    if (n < 2 || n + named > 3 || (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "num"))) return NULL;
+    for (int k = 0; k < 2; k++) {
+        if (PyFloat_CheckExact(args[k])) ends[k] = PyFloat_AS_DOUBLE(args[k]);
+        else if (!PyLong_CheckExact(args[k])) return NULL;
+        else if ((ends[k] = PyLong_AsDouble(args[k])) == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+        if (!(fabs(ends[k]) < (double)((int64_t)1 << 53))) return NULL; /* whole numbers below are floats */
+    }
+    if (n + named == 3) count = length_of(args[2]);
+    if (count < 2 || count > RANGE_MOST) return NULL;
+    step = (ends[1] - ends[0]) / (double)(count - 1);
+    if (step == 0) return NULL;
+    if ((made = raw_new(1, &count, NPY_DOUBLE, count)) == NULL) return PyErr_Clear(), NULL;
+    for (npy_intp k = 0; k < count; k++) ((double*)PyArray_DATA(made))[k] = (double)k * step + ends[0];
+    ((double*)PyArray_DATA(made))[count - 1] = ends[1];
+    if ((owner = cell_of((PyObject*)made, NULL)) == NULL) return NULL;
+    found = viewed(owner, made, 1, &count, &stride, PyArray_DATA(made));
+    Py_DECREF(owner);
+    return found;
+}
+
 #endif

@@ -101,7 +101,7 @@ class Unfinished(Buffer):
     __slots__ = ("_busy", "_compute", "_memory", "_over", "_pieces", "_plans", "_ready", "_region", "_value", "errors")
 
     def __init__(self, node: Node, value: Node, update: Update, memory: Buffer, compute: Compute, plans: dict[Any, Any]) -> None:
-        self._array = self._address = self._lease = self.views = self.facts = self.block = None
+        self._array = self._address = self._lease = self.views = self.ends = self.block = None
         self.shared = False
         self.dtype = node.dtype
         self.shape = node.shape

@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan
 from lazynp.backends.common import ownership, rechecks
-from lazynp.engine import budget, devices, facts, in_place
+from lazynp.engine import budget, devices, in_place
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
@@ -117,11 +117,6 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
         plan = plans.get(key)
         if plan is not None:
             plans.move_to_end(key)
-            known = facts.recalled(plan, canonical) if len(wanted) == 1 else None
-            if known is not None:
-                report.schedules.remembered += 1
-                wanted[0].publish(known)
-                return True
             report.schedules.hits += 1
         elif device is None:
             engine.large.weigh(canonical, None if choose().name == "numpy" else compiler)
@@ -279,8 +274,6 @@ def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None)
     found = None
     if floating.heard:
         found = rechecks.errors(canonical, claim)
-    elif values:
-        facts.remember(plan, canonical, values[0])
     _publish(canonical, values)
     return found
 

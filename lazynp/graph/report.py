@@ -44,15 +44,13 @@ class Operations:
 
 
 class Schedules:
-    """Look-ups in the schedule cache; ``remembered`` are values that were known of a buffer, so that nothing was looked up or run,
-    ``cuts`` the times that a run was cut in two because it would have needed too much memory."""
+    """Look-ups in the schedule cache; ``cuts`` are the times that a run was cut in two because it would have needed too much memory."""
 
-    __slots__ = ("cuts", "hits", "misses", "remembered")
+    __slots__ = ("cuts", "hits", "misses")
 
     def __init__(self) -> None:
         self.hits = 0
         self.misses = 0
-        self.remembered = 0
         self.cuts = 0
 
 
@@ -143,7 +141,7 @@ def reset() -> None:
     for table in (forced, fallbacks, transfers, on_host, regimes):
         table.clear()
     _chains.before = core.chain_counts()
-    schedules.hits = schedules.misses = schedules.remembered = schedules.cuts = 0
+    schedules.hits = schedules.misses = schedules.cuts = 0
     for name in Work.__slots__:
         setattr(work, name, 0)
 
@@ -157,7 +155,6 @@ def counters() -> dict[str, Any]:
         "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps, "machine_code": compiled},
         "schedule_hits": schedules.hits,
         "schedule_misses": schedules.misses,
-        "remembered": schedules.remembered,
         "cuts": schedules.cuts,
         "memory": {**usage.memory(), "scratch": work.scratch},
         "kernels": work.kernels,
@@ -210,7 +207,7 @@ def report() -> str:
     if any(chains := _chains.counts()):
         one_pass, steps, compiled = chains
         lines.append(f"expressions of values at hand: {one_pass} in one pass, {steps} operator by operator, {compiled} by machine code")
-    lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
+    lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made")
     if schedules.cuts:
         lines.append(f"runs cut to need less memory: {schedules.cuts}")
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")

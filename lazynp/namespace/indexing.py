@@ -418,10 +418,10 @@ def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
     known = arrays.elements(index)
     if known is not None:
         buffer = _buffer_of(index) if index._base is None else None
-        ends = None if buffer is None or buffer.facts is None else buffer.facts.get("ends")
+        ends = None if buffer is None else buffer.ends
         if ends is None and buffer is not None and known.size:
             ends = np.array([np.minimum.reduce(known, None), np.maximum.reduce(known, None)])
-            buffer.remember("ends", ends)
+            buffer.ends = ends
         if ends is None or (ends[0] < -n or ends[1] >= n):
             check_known(known, n, axis)
         return index

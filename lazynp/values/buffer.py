@@ -16,9 +16,6 @@ import numpy as np
 
 from lazynp.values import forking
 
-SMALLEST = 1 << 13  # bytes of a buffer; computing something from fewer costs no more than remembering it
-MOST = 32  # facts about one buffer
-
 
 def release() -> None:
     """Let go of memory that is held for speed alone; whoever holds some puts his own function here."""
@@ -37,8 +34,8 @@ class Buffer:
     """One value, for ever: memory that is written in place becomes another buffer.
 
     ``_lease`` refers to what arrays over the block keep: it is dead when no array is left.  ``shared``: it may be the value of several
-    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``facts`` are small things that were
-    computed from it (``engine/facts.py``).
+    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``ends`` are the least and
+    the largest element, where it was an index.
 
     ``device`` is where the value belongs, None where nobody placed it; ``place`` is whose memory it is in, None for the processor's.
     """
@@ -46,7 +43,7 @@ class Buffer:
     device: str | None = None
     place: Any = None
 
-    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "facts", "shape", "shared", "views")
+    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "ends", "shape", "shared", "views")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array: np.ndarray[Any, Any] | None = array
@@ -54,7 +51,7 @@ class Buffer:
         self._lease: ref[Any] | None = None
         self.shared = False
         self.views: dict[Any, np.ndarray[Any, Any]] | None = None
-        self.facts: dict[Any, Any] | None = None
+        self.ends: np.ndarray[Any, Any] | None = None
         self.block: Block | None = None
         self.dtype = array.dtype
         self.shape = array.shape
@@ -66,7 +63,7 @@ class Buffer:
         self._lease = None
         self.shared = False
         self.views = None
-        self.facts = None
+        self.ends = None
         self._address = block.address
         self.block = block
         self.dtype = dtype
@@ -135,13 +132,6 @@ class Buffer:
             release()
         return unseen(array)
 
-    def remember(self, key: Any, fact: Any) -> None:
-        """Keep what was computed from this value, where computing it again would cost more."""
-        if self.nbytes >= SMALLEST:
-            if self.facts is None or len(self.facts) >= MOST:
-                self.facts = {}
-            self.facts[key] = fact
-
     def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
         """The same memory as another dtype of the same size, or in another shape."""
         if self.block is not None:
@@ -182,7 +172,7 @@ class HomedBuffer(Buffer):
         self._lease = value._lease
         self.shared = value.shared
         self.views = value.views
-        self.facts = None
+        self.ends = None
         self.block = value.block
         self.dtype = value.dtype
         self.shape = value.shape

@@ -16,7 +16,7 @@ cdef extern from "Python.h":
 
 cdef extern from "launch.h":
     PyTypeObject* buffer_class
-    Py_ssize_t at_array, at_lease, at_shared, at_views, at_facts, at_address, at_block, at_dtype, at_shape
+    Py_ssize_t at_array, at_lease, at_shared, at_views, at_ends, at_address, at_block, at_dtype, at_shape
     PyObject* twins
     PyObject* allocate_name
     PyObject* updated_name
@@ -40,7 +40,7 @@ if sys.byteorder != "little":
     raise ImportError("the native launcher writes numbers as little-endian processors read them")
 buffer_class = <PyTypeObject*>_keep(Buffer)
 at_array, at_lease, at_shared = offset_of(Buffer._array), offset_of(Buffer._lease), offset_of(Buffer.shared)
-at_views, at_facts, at_address = offset_of(Buffer.views), offset_of(Buffer.facts), offset_of(Buffer._address)
+at_views, at_ends, at_address = offset_of(Buffer.views), offset_of(Buffer.ends), offset_of(Buffer._address)
 at_block, at_dtype, at_shape = offset_of(Buffer.block), offset_of(Buffer.dtype), offset_of(Buffer.shape)
 address_name, retyped_name = _keep(PyUnicode_InternFromString("address")), _keep(PyUnicode_InternFromString("retyped"))
 allocate_name, updated_name = _keep(PyUnicode_InternFromString("allocate")), _keep(PyUnicode_InternFromString("updated"))

@@ -48,7 +48,7 @@ typedef struct {
 
 /* Given by the module: */
 static PyTypeObject* buffer_class;
-static Py_ssize_t at_array, at_lease, at_shared, at_views, at_facts, at_address, at_block, at_dtype, at_shape;
+static Py_ssize_t at_array, at_lease, at_shared, at_views, at_ends, at_address, at_block, at_dtype, at_shape;
 static PyObject *twins, *allocate_name, *updated_name; /* the names of the module of the twins, by which both find the same functions */
 static PyObject *kernel_error, *address_name, *retyped_name;
 
@@ -91,7 +91,7 @@ static PyObject* new_buffer(Place* place, int64_t* address) {
     SLOT(made, at_lease) = Py_NewRef(Py_None);
     SLOT(made, at_shared) = Py_NewRef(Py_False);
     SLOT(made, at_views) = Py_NewRef(Py_None);
-    SLOT(made, at_facts) = Py_NewRef(Py_None);
+    SLOT(made, at_ends) = Py_NewRef(Py_None);
     SLOT(made, at_address) = at;
     SLOT(made, at_block) = block;
     SLOT(made, at_dtype) = Py_NewRef(place->dtype);

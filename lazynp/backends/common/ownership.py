@@ -40,7 +40,7 @@ class Displaced(Buffer):
     device: str | None
 
     def __init__(self, new: Buffer, saved: Saved) -> None:
-        self._array = self._address = self._lease = self.views = self.facts = self.block = None
+        self._array = self._address = self._lease = self.views = self.ends = self.block = None
         self.shared = True
         self.dtype = new.dtype
         self.shape = new.shape

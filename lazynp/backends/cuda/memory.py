@@ -79,7 +79,7 @@ class DeviceBuffer(Buffer):
         self._lease = None
         self.shared = False
         self.views = None
-        self.facts = None
+        self.ends = None
         self.block = block
         self.dtype = dtype
         self.shape = shape

@@ -16,9 +16,9 @@ from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.bridge.library import at_once, item, known, native, unshaped, values
+from lazynp.namespace.bridge.library import at_once, item, known, native
 from lazynp.namespace.ufunc.reductions import array_node
-from lazynp.ndarray import node_of, wrap
+from lazynp.ndarray import wrap
 
 FEWER: Final = 16  # times as many values as different ones make it worth to remember these
 FEW: Final = 8  # values up to which comparing with each is what NumPy does, too
@@ -68,19 +68,8 @@ def unique_values(x: Any) -> Any:
 
 
 def _distinct(x: Node, equal_nan: bool) -> Any:
-    """The different values, sorted; few of many are remembered with the buffer they were found in."""
-    values(x, reason="unique")
-    buffer = unshaped(x).buffer
-    key = ("unique", equal_nan)
-    if buffer is not None and buffer.facts is not None and key in buffer.facts:
-        return wrap(buffer.facts[key])
-    found = at_once("unique", x, equal_nan=equal_nan)
-    node = node_of(found)
-    made = node.buffer
-    if buffer is not None and made is not None and FEWER * made.nbytes <= buffer.nbytes:
-        made.shared = True
-        buffer.remember(key, node)
-    return found
+    """The different values, sorted."""
+    return at_once("unique", x, equal_nan=equal_nan)
 
 
 @fallback.library

@@ -25,7 +25,6 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, laid_out, reduce_node
 from lazynp.namespace.ufunc.ufuncs import need_array
 from lazynp.ndarray import asarray, ndarray, node_of, result
-from lazynp.values import config
 
 _FEW: Final = "Degrees of freedom <= 0 for slice"
 
@@ -132,15 +131,6 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     return values.finished(cast(values.over(total, values.count, loop, last=not _kept(keepdims)), final), keepdims, out, "mean")
 
 
-def _is_known_at_the_call(values: _Counted) -> bool:
-    """Tell whether the mean is a number of a large array that exists: who asked for it before has paid for the pass."""
-    x = values.x
-    if config.numbers_wait or type(values.source) is not ndarray or values.mask is not None or x.dtype not in (FLOAT32, FLOAT64):
-        return False
-    exists = x.buffer is not None and x.buffer.device is None
-    return exists and len(values.axes) == len(x.shape) and prod(x.shape) > config.at_hand > 0
-
-
 def _variance(
     a: Any, axis: Any, dtype: Any, ddof: float, where: Any, keepdims: Any, given_mean: Any = NoValue
 ) -> tuple[_Counted, Node, DType]:
@@ -149,8 +139,6 @@ def _variance(
     loop, final = mean_loops(x, dtype)
     if given_mean is not NoValue:
         centre = array_node(given_mean)
-    elif dtype is None and not _kept(keepdims) and _is_known_at_the_call(values):
-        centre = const(mean(a), loop)
     else:
         centre = values.over(values.total(x, loop), values.count, loop, last=False)
     wide = np.result_type(x.dtype, centre.dtype)
