@@ -1,4 +1,4 @@
-"""NumPy's functions by a shorter way: `array/quick.py`.
+"""Functions that the core answers, or NumPy by a shorter way, in every form of their calls.
 
 In: tables of calls, plain and odd.  Out: failures.  Promise: NumPy is the oracle, for bits, dtypes, layouts, errors and warnings.
 """
@@ -14,7 +14,6 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import quick
 from lazynp.values import config
 
 
@@ -127,37 +126,6 @@ def test_calls(function: str, name: str) -> None:
 def test_spaces() -> None:
     differing = [(text, a, b) for text in SPACES if (a := outcome(text, numpy, None)) != (b := outcome(text, lazynp, None))]
     assert not differing
-
-
-@pytest.mark.parametrize("name", quick.FUNCTIONS)
-def test_the_short_way_itself(name: str) -> None:
-    """Without what stands around it: on NumPy's arrays."""
-    theirs, ours = getattr(numpy, name), quick.FUNCTIONS[name]
-    for key, x in arrays(numpy).items():
-        for args in ([x], [x, 1], [x, 2.5, 3.5], [x, 1, 0]):
-            with numpy.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = []
-                for function in (theirs, ours):
-                    try:
-                        found.append(describe(function(*args)))
-                    except Exception as error:
-                        found.append((type(error), str(error)))
-            assert found[0] == found[1], (key, args)
-
-
-PLAIN = (
-    "roll(x, 3)", "roll(x, -1, 0)", "diff(x)", "clip(x, -1, 0.5)", "linspace(0, 1.5)", "linspace(-1, 1, 7)", "var(x)", "std(x, 0)",
-    "unique(w)",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("text", PLAIN)
-def test_plain_calls_take_it(text: str) -> None:
-    given = {"x": arrays(numpy)["row"], "w": arrays(numpy)["whole"]}
-    found = eval(text, {**quick._SHORT, **given})
-    assert found is not None
-    assert numpy.array_equal(found, eval(f"np.{text}", {"np": numpy, **given}))
 
 
 SPREAD = [
