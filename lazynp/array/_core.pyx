@@ -150,7 +150,8 @@ cdef extern from "counting.h":
     void count_with(PyObject*)
     int workers_start(int)
     size_t WORKERS_ADDRESS
-    long long pieces_ns, pieces_shared, pieces_pause, pieces_paused
+    long long pieces_ns, pieces_shared, pieces_pause, pieces_paused, poisoned
+    int poisons_now
 
 cdef list _kept = []  # what the C code refers to
 
@@ -397,6 +398,13 @@ def pauses(ns=30_000_000):
     global pieces_pause
     pieces_pause = ns
     return pieces_paused
+
+
+def poisons(on=False):
+    """Fill memory whose write waits, and that nothing reads before, with bytes that are no number, and return how often that was done until now; for tests."""
+    global poisons_now
+    poisons_now = on
+    return poisoned
 
 
 def count(hook):

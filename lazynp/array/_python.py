@@ -330,6 +330,11 @@ def pauses(ns: int = 30_000_000) -> int:
     return 0
 
 
+def poisons(on: bool = False) -> int:
+    """Fill memory whose write waits, and that nothing reads before, with bytes that are no number, and return how often that was done until now; for tests."""
+    return 0
+
+
 _OPERATORS: Final = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "lshift", "rshift", "and", "or", "xor", "matmul", "pow",
 )  # fmt: skip

@@ -70,11 +70,25 @@ static PyArrayObject* put_place(Cell* a) {
     return IS_RAW(a->base) || Py_TYPE(a->base) == &PyArray_Type ? (PyArrayObject*)a->base : NULL;
 }
 
+/* For tests: memory that waits to be written, and that nothing which waits reads, is filled with bytes that are no number; how often it was. */
+static int poisons_now;
+static long long poisoned;
+
+static void target_poison(const Target* to) {
+    char bytes[CHAIN_SIZE];
+    npy_intp size = 1;
+    memset(bytes, 0xff, sizeof(bytes));
+    for (int axis = 0; axis < to->ndim; axis++) size *= to->dims[axis];
+    for (npy_intp k = 0; k < size; k++) target_put(to, k, 1, bytes);
+    poisoned++;
+}
+
 /* Have `value`, which waits, written into a place of what `a` shows, later: whether that was recorded.  `part`: see `shown_by_one`.  No code of a program's runs. */
 static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part) {
     Chain *from = IS_CHAIN(value) ? CHAIN_OF(value) : NULL, *self;
     PyArrayObject *x = put_place(a), *to;
     Cell* old = NULL;
+    int read = 0;
     if (from == NULL || x == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
     if (from->size == 0 || from->size * PyArray_ITEMSIZE(x) < put_from || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
     if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !shown_by_one(a, x, part)) return 0;
@@ -102,10 +116,11 @@ static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part) {
     }
     self->steps = self->cells = 1, self->cell[0] = a, a->before = (Cell*)self, a->offset = 0;
     for (Chain* other = waiting.after; other != &waiting; other = other->after)
-        if (!other->fixed && tape_reads(other, to)) other->fixed = 1;
+        if ((poisons_now || !other->fixed) && tape_reads(other, to)) other->fixed = read = 1;
     if (from->closed != ITEM) from->put[STEP_OF(value)] = self;
     chain_enter(self);
     tapes_sound("put");
+    if (poisons_now && !read) target_poison(&self->target);
     return 1;
 }
 

@@ -138,6 +138,16 @@ def test_random_programs(first: int) -> None:
     check(first, first + 30)
 
 
+def test_nobody_reads_memory_whose_write_waits() -> None:
+    """It holds what is no number meanwhile, unless something that waits is to read it first."""
+    before = core.poisons(True)
+    try:
+        with chained.chains_of(chained.SIZES[0], chained.NEVER, 0):
+            check(20_000, 20_200)
+    finally:
+        assert core.poisons(False) > before + 20
+
+
 @pytest.mark.parametrize("first", range(10_000, 10_200, 20))
 def test_random_programs_as_machine_code(first: int) -> None:
     with chained.chains_of(chained.SIZES[0], 0, 0):
