@@ -401,7 +401,7 @@ def pauses(ns=30_000_000):
 
 
 def poisons(on=False):
-    """Fill memory whose write waits, and that nothing reads before, with bytes that are no number, and return how often that was done until now; for tests."""
+    """Fill memory whose write waits, and that nothing reads before, with what is no number; return how often until now; for tests."""
     global poisons_now
     poisons_now = on
     return poisoned

@@ -331,7 +331,7 @@ def pauses(ns: int = 30_000_000) -> int:
 
 
 def poisons(on: bool = False) -> int:
-    """Fill memory whose write waits, and that nothing reads before, with bytes that are no number, and return how often that was done until now; for tests."""
+    """Fill memory whose write waits, and that nothing reads before, with what is no number; return how often until now; for tests."""
     return 0
 
 

@@ -1343,9 +1343,24 @@ static inline PyArrayObject* next_array(PyObject* x) {
     return IS_NUMERIC(PyArray_TYPE((PyArrayObject*)base)) ? (PyArrayObject*)base : NULL;
 }
 
+/* Let a cell, whose old value only tapes read from now on, wait for a step of `next`, which holds that value. */
+static inline void cell_step(Cell* cell, const Chain* next) {
+    Chain* before = WAITS(cell) ? CHAIN_OF(cell) : NULL;
+    if (before == NULL) {
+        PyObject* memory = cell->base;
+        if (Py_REFCNT(memory) > 2) orphaned_bytes += PyArray_NBYTES((PyArrayObject*)memory); /* another tape reads it */
+        cell->base = Py_NewRef((PyObject*)&waiting_value);
+        Py_DECREF(memory);
+        return;
+    }
+    before->cell[STEP_OF(cell)] = NULL;
+    if (--before->cells == 0 && before->users == 0 && before != next) chain_free(before);
+}
+
 /* What most operations are: a step over operands of one type and one shape, which lie as the results do, or in rows of steps forward.  NULL, without an
-   exception: it has to be looked at closer (`chain_step`).  No code of a program's runs. */
-static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
+   exception: it has to be looked at closer (`chain_step`).  `into`: the first operand, whose memory nobody else sees and which lies in C's order, is to have the result; NULL: a new
+   cell.  No code of a program's runs. */
+static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* into) {
     PyObject* operands[2] = {a, b};
     PyArrayObject* array[2] = {NULL, NULL};
     Chain *chain[2] = {NULL, NULL}, *self = NULL;
@@ -1393,7 +1408,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     }
     if (type < 0 || PyTypeNum_ISCOMPLEX(type) || loops->kernels || (others && others < count)) return NULL;
     loop = &loops->of[type];
-    if (loop->state != USABLE || loop->raises) return NULL;
+    if (loop->state != USABLE || loop->raises || (into && (loop->out != type || into->readers))) return NULL;
     for (int k = 0; k < ndim; k++) size *= dims[k];
     if (!loop->joins && size > chain_sizes.block) return NULL;
     whole = !loop->joins;
@@ -1405,6 +1420,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     /* the youngest: steps that join older ones have more wait at a time */
     if (self != waiting.before || !is_laid(self, order) || (whole && !self->flat) || (self->whole && !flat) || !takes_step(self, &site, said.state))
         self = waiting_count ? tape_over(ndim, dims, order, &site, said.state, serial, flat, whole) : NULL;
+    if (into && chain[0] && chain[0] != self) return NULL; /* who reads the old value of another tape needs a cell that has it */
     if (self == NULL) {
         if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
         if ((self = chain_new(said.state, said.minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
@@ -1429,11 +1445,18 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
         }
     }
     Py_INCREF(site.code);
-    chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
     self->whole |= whole, self->flat &= flat;
+    if (into) {
+        cell_step(into, self);
+        chain_append(self, loops, type, of, into, &site);
+        return Py_NewRef((PyObject*)into);
+    }
+    chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
     tapes_sound("next");
     return (PyObject*)self->cell[self->steps - 1];
 }
+
+static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) { return step_into(loops, a, b, NULL); }
 
 /* An operation as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
 static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {

@@ -345,6 +345,16 @@ static int large_in_place(int op, PyObject* a, PyObject* b) {
     return done;
 }
 
+/* How many references tapes have to an array. */
+static Py_ssize_t tapes_hold(PyArrayObject* x) {
+    Py_ssize_t count = 0;
+    for (const Chain* self = waiting.after; self != &waiting; self = self->after) {
+        for (int k = 0; k < self->arrays; k++) count += self->array[k] == x;
+        count += (self->place == x) + (self->to == x);
+    }
+    return count;
+}
+
 /* Whether nobody but the cell, and a tape (`read`), sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it. */
 static int is_alone(PyObject* a, int read) {
     Cell* self = (Cell*)a;
@@ -352,7 +362,7 @@ static int is_alone(PyObject* a, int read) {
     if (Py_TYPE(a) != array_type || memory == NULL || self->readonly != Py_False || self->view != Py_None) return 0;
     if (WAITS(a)) return CHAIN_OF(a) != NULL && CHAIN_OF(a)->closed != PUT && self->waiting_views == 0;
     if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL && ((Raw*)memory)->views == 0;
-    return PyArray_CheckExact(memory) && is_writable(memory) && Py_REFCNT(memory) <= 1 + read && is_own(self);
+    return PyArray_CheckExact(memory) && is_writable(memory) && (Py_REFCNT(memory) <= 1 + read || Py_REFCNT(memory) <= 1 + tapes_hold(memory)) && is_own(self);
 }
 
 /* Let a cell have the value of a step that `made` has until now; what reads its old value keeps it, in `old`. */
@@ -382,6 +392,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject*
     Cell *old = NULL, *made;
     Chain* next;
     PyArrayObject* x;
+    PyObject* found;
     int type, ndim, same;
     npy_intp dims[AXES];
     if (Py_TYPE(a) != array_type || !is_alone(a, 0)) return NULL;
@@ -389,6 +400,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject*
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
     if (ndim == 0) return NULL;
+    if (a == b && (found = step_into(loops, a, c, (Cell*)a))) return found;
     memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
     if (x == NULL && (old = chain_cell()) == NULL) return NULL;
     made = (Cell*)step_next(loops, b, c);
@@ -405,13 +417,10 @@ static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject*
     return a;
 }
 
-#define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
-
 /* `a op= b` as a step, likewise. */
 static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
-    PyArrayObject* x;
     if (op >= POW || binary_loops[op].ufunc == NULL || Py_TYPE(a) != array_type) return NULL;
-    if (!IS_CHAIN(b) && !WAITS(a) && (x = plain_of(a)) && PyArray_NBYTES(x) <= AT_ONCE) return NULL;
+    if (Py_REFCNT(a) == 1 && !WAITS(a) && !IS_CHAIN(b)) return NULL; /* no name has it: of `x[positions] += b`, which writes it next */
     return into_recorded(&binary_loops[op], a, b, a);
 }
 

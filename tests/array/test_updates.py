@@ -210,3 +210,19 @@ def test_a_child_finds_nothing_half_written() -> None:
     finally:
         over.set()
         thread.join()
+
+
+@pytest.mark.parametrize("n", [1, 10, 1000, 2048, 100_000])
+def test_updates_wait_at_every_size(n: int) -> None:
+    theirs = numpy.arange(n) * 0.5 + 1
+    a, b = lazynp.array(theirs), lazynp.array(theirs[::-1].copy())
+    before = core.chain_counts()
+    kept = a
+    a += b
+    a *= 2
+    b -= a
+    assert a is kept and core.chain_counts() == before
+    assert lazynp.schedule(b).items
+    expected = (theirs + theirs[::-1]) * 2
+    assert numpy.asarray(b).tobytes() == (theirs[::-1] - expected).tobytes()
+    assert numpy.asarray(a).tobytes() == expected.tobytes()

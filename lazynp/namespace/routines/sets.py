@@ -20,7 +20,6 @@ from lazynp.namespace.bridge.library import at_once, item, known, native
 from lazynp.namespace.ufunc.reductions import array_node
 from lazynp.ndarray import wrap
 
-FEWER: Final = 16  # times as many values as different ones make it worth to remember these
 FEW: Final = 8  # values up to which comparing with each is what NumPy does, too
 
 
