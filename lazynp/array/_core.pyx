@@ -50,6 +50,7 @@ cdef extern from "counting.h":
     PyObject* numpys_plain "numpys_number" (object) except NULL
     int number_members_set(object) except -1
     int rows_in_place(int, object, object) except -1
+    int copied_over(object, object) except -1
     object chosen_of(object, object)
     int chosen_put(object, object, object)
     int compress_choose(int)
@@ -583,6 +584,11 @@ def parts_of(x):
 def assign_rows(str name, memory, other):
     """Do ``memory op= other``, of arrays of NumPy's or a number, where that is quicker by rows; tells whether it did."""
     return bool(rows_in_place(_numbers[name], memory, other))
+
+
+def copy_into(memory, other):
+    """Do ``memory[...] = other``, of arrays of NumPy's; what lies plainly is copied by several threads."""
+    copied_over(memory, other)
 
 
 def read_chosen(memory, mask):

@@ -267,6 +267,11 @@ def assign_rows(name: str, memory: Any, other: Any) -> bool:
     return False
 
 
+def copy_into(memory: Any, other: Any) -> None:
+    """Do ``memory[...] = other``, of arrays of NumPy's; what lies plainly is copied by several threads."""
+    memory[...] = other
+
+
 def compresses(size: int) -> bool:
     """Tell whether elements of so many bytes are chosen by vectors, however often truth values change."""
     return False

@@ -843,7 +843,7 @@ static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
     char* at;
     if (y == NULL && !is_number(value)) return 0;
     if (may_choose(key)) return chosen_written(x, key, plain_of(key), value, y);
-    if (y || !is_writable(x) || (at = element_at(x, key)) == NULL || !value_of(value, PyArray_TYPE(x), &number)) return assigned(x, key, value, y);
+    if (y || !is_writable(x) || (at = element_at(x, key)) == NULL || !value_of(value, PyArray_TYPE(x), &number)) return assigned(x, key, value, y, 0);
     memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
     return 1;
 }
@@ -886,6 +886,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         }
         y = NULL;
     }
+    if (y == NULL && is_large(a)) y = read_memory(value);
     if (is_large(a) && (y || is_number(value))) {
         failed = large_setitem(a, key, y ? (PyObject*)y : value, y);
         if (failed) return failed < 0 ? -1 : 0;
@@ -893,7 +894,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         return 0;
     }
     x = own_memory_of(a);
-    if (x && !tried && (y || is_number(value)) && assigned(x, key, value, y)) return 0;
+    if (x && !tried && (y || is_number(value)) && assigned(x, key, value, y, 0)) return 0;
     if (x == NULL && is_large(a) && (y || is_number(value)) && ((Cell*)a)->readonly == Py_False) {
         PyArrayObject* memory;
         Cell* root;

@@ -10,13 +10,58 @@
 
 #define FEW 1024  /* elements: of more, NumPy looks for the best order of the axes */
 
-static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObject* y) {
-    npy_intp size = PyArray_ITEMSIZE(x), at[2 * PLACE_AXES] = {0}, rows = 1, n, step, from_step = 0;
+/* Copy elements of `size` bytes to a place; `strides` are those of what they come from, all zero of a number. */
+static void place_copy(Place to, const char* from, const npy_intp* strides, npy_intp size) {
+    npy_intp at[2 * PLACE_AXES] = {0}, rows = 1;
+    int last = to.ndim - 1;
+    for (int k = 0; k < last; k++) rows *= to.dims[k];
+    while (elements_copy(to.data, to.strides[last], from, strides[last], to.dims[last], size), --rows) {
+        for (int k = last - 1; k >= 0; k--) {
+            if (++at[k] < to.dims[k]) {
+                to.data += to.strides[k], from += strides[k];
+                break;
+            }
+            at[k] = 0; /* back to the first; a stride of one element may lead anywhere */
+            to.data -= to.strides[k] * (to.dims[k] - 1), from -= strides[k] * (to.dims[k] - 1);
+        }
+    }
+}
+
+/* The same by several threads, each of which takes some of the first axis. */
+typedef struct {
+    Pieces pieces;
+    const Place* to;
+    const char* from;
+    const npy_intp* strides;
+    npy_intp size;
+} CopyRun;
+
+static int copy_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const CopyRun* self = (const CopyRun*)pieces;
+    Place some = *self->to;
+    (void)thread;
+    some.dims[0] = count, some.data += first * some.strides[0];
+    place_copy(some, self->from + first * self->strides[0], self->strides, self->size);
+    return 0;
+}
+
+#define COPY_SHARED (1 << 20) /* bytes, from which on several threads copy */
+#define COPY_NS 0.06          /* nanoseconds that a byte takes one of them */
+#define COPY_PIECE (1 << 15)  /* elements that one takes at a time */
+static void place_copied(const Place* to, const char* from, const npy_intp* strides, npy_intp elements, npy_intp size) {
+    CopyRun run = {.to = to, .from = from, .strides = strides, .size = size};
+    double ns = COPY_NS * (double)(elements * size);
+    pieces_of(&run.pieces, copy_piece, to->dims[0], elements / to->dims[0], COPY_PIECE, 1, 0);
+    (void)pieces_do(&run.pieces, pieces_threads(ns, 2 * elements * size), ns);
+}
+
+/* Write an array `y` or a number to a place in `x`: whether that was done.  `shares`: who calls holds all that is read and written, so that several threads may take part, and others run meanwhile. */
+static int place_written(PyArrayObject* x, Place to, PyObject* value, PyArrayObject* y, int shares) {
+    npy_intp size = PyArray_ITEMSIZE(x), none[2 * PLACE_AXES] = {0}, rows = 1, n, step, from_step = 0;
+    const npy_intp* strides = y ? PyArray_STRIDES(y) : none;
     const char* from;
     Value number;
-    Place to;
     int last;
-    if (!is_written_plainly(x) || !place_of(x, key, &to)) return 0;
     last = to.ndim - 1, n = to.dims[last], step = to.strides[last];
     if (y) {
         if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != to.ndim || !PyArray_ISBEHAVED_RO(y)) return 0;
@@ -39,21 +84,29 @@ static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObj
             return elements_copy(to.data, step, beside, size, n, size), 1;
         }
     }
-    while (elements_copy(to.data, step, from, from_step, n, size), --rows) {
-        for (int k = last - 1; k >= 0; k--) {
-            npy_intp turn = y ? PyArray_STRIDE(y, k) : 0;
-            if (++at[k] < to.dims[k]) {
-                to.data += to.strides[k], from += turn;
-                break;
-            }
-            at[k] = 0; /* back to the first; a stride of one element may lead anywhere */
-            to.data -= to.strides[k] * (to.dims[k] - 1), from -= turn * (to.dims[k] - 1);
-        }
-    }
+    if (shares && rows * n * size >= COPY_SHARED) place_copied(&to, from, strides, rows * n, size);
+    else place_copy(to, from, strides, size);
     return 1;
 }
 
-/* `a[key] = value` in a large array that nobody else sees, of a number or of few elements (`y`): 1 when done, 0 for Python to do, -1. */
+/* `x[key] = value`, likewise. */
+static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObject* y, int shares) {
+    Place to;
+    return is_written_plainly(x) && place_of(x, key, &to) && place_written(x, to, value, y, shares);
+}
+
+/* `x[...] = y`, of arrays; -1 with an exception. */
+static int copied_over(PyObject* x, PyObject* y) {
+    PyArrayObject *to = (PyArrayObject*)x, *from = (PyArrayObject*)y;
+    Place all = {.ndim = PyArray_NDIM(to), .data = PyArray_BYTES(to)};
+    if (PyArray_CheckExact(x) && PyArray_CheckExact(y) && is_written_plainly(to) && all.ndim && all.ndim <= PLACE_AXES) {
+        memcpy(all.dims, PyArray_DIMS(to), (size_t)all.ndim * sizeof(npy_intp)), memcpy(all.strides, PyArray_STRIDES(to), (size_t)all.ndim * sizeof(npy_intp));
+        if (place_written(to, all, y, from, 1)) return 0;
+    }
+    return PyArray_CopyObject(to, y);
+}
+
+/* `a[key] = value` in a large array that nobody else sees, of a number or of elements that exist (`y`): 1 when done, 0 for Python to do, -1. */
 static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObject* y) {
     PyArrayObject *to, *memory;
     PyObject* found;
@@ -63,7 +116,7 @@ static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObj
     PyArray_ENABLEFLAGS(to, NPY_ARRAY_WRITEABLE);
     Py_INCREF(to), Py_INCREF(value);
     written = writing_begin(a);
-    if (assigned(to, key, value, y)) {
+    if (assigned(to, key, value, y, 1)) {
         done = 1;
     } else if (y == NULL) {
         done = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)to, key, value) < 0 ? -1 : 1;

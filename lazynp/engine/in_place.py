@@ -167,7 +167,7 @@ class Unfinished(Buffer):
     def _write(self, target: Array, operand: Array) -> list[Found]:
         """Write it as a whole, if there is a loop for that."""
         if self.errors is None and self._over is np.copyto:
-            target[...] = operand
+            core.copy_into(target, operand)
             self.errors = 0
         elif self.errors is None:
             core.over(self._over, target, operand, self)

@@ -412,3 +412,30 @@ def test_the_result_of_a_write_is_a_plain_value_again() -> None:
     buffer = root_node(x).buffer
     assert buffer is not None
     assert buffer.exclusive() or buffer.alone()
+
+
+@pytest.mark.skipif(not core.native, reason="the Python twin copies as NumPy does")
+@pytest.mark.parametrize("dtype", ["f8", "u1", "c16"])
+def test_threads_copy_what_numpy_copies(dtype: str) -> None:
+    rng = numpy.random.default_rng(5)
+    whole = (rng.random((600, 700)) * 9).astype(dtype)
+    parts: list[Any] = [
+        numpy.s_[:], numpy.s_[1:-1, 1:-1], numpy.s_[::2], numpy.s_[:, ::3], numpy.s_[::-1], numpy.s_[5:6], numpy.s_[:, 3:4], numpy.s_[:0],
+    ]  # fmt: skip
+    core.share(1)
+    try:
+        for part in parts:
+            for laid in (lambda x: x, lambda x: x.T.copy().T, lambda x: numpy.broadcast_to(x[:1], x.shape)):
+                ours, theirs = numpy.zeros_like(whole), numpy.zeros_like(whole)
+                values = laid(whole[part]) if whole[part].size else whole[part]
+                core.copy_into(ours[part], values)
+                theirs[part] = values
+                assert ours.tobytes() == theirs.tobytes()
+        ours, theirs = whole.copy(), whole.copy()
+        core.copy_into(ours[1:], ours[:-1])
+        theirs[1:] = theirs[:-1]
+        assert ours.tobytes() == theirs.tobytes()
+        with pytest.raises(ValueError, match="could not broadcast"):
+            core.copy_into(ours, ours[:3])
+    finally:
+        core.share()
