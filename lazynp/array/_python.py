@@ -1,7 +1,7 @@
 """The Python twin of the native core: the same names and signatures, for where nothing could be compiled.
 
 In: the class of arrays, that of ufuncs, functions.  Out: the same.  Promise: what the native core does in front of them is missing, and
-nothing else.  What Python can do in its place is in ``lazynp.array.plain``.
+nothing else.
 """
 
 from __future__ import annotations

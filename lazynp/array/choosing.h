@@ -363,40 +363,11 @@ static int chosen_put(PyObject* x, PyObject* mask, PyObject* y) {
     return plain && chosen_write((PyArrayObject*)x, (PyArrayObject*)mask, NULL, (PyArrayObject*)y);
 }
 
-/* One row of `where`; steps in bytes. */
-static void row_choose(const char* c, npy_intp sc, const char* p, npy_intp sp, const char* q, npy_intp sq, char* to, npy_intp n, npy_intp size) {
-#define STEP(TYPE, U, V) \
-    { \
-        TYPE mask = (TYPE)-(TYPE)(*c != 0), u = *(const TYPE*)(U), v = *(const TYPE*)(V); \
-        ((TYPE*)to)[k] = (TYPE)((u & mask) | (v & (TYPE)~mask)); \
-    }
-#define CHOOSE(TYPE) \
-    if (sc == 1 && sp == size && sq == size) \
-        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, p + k * (npy_intp)sizeof(TYPE), q + k * (npy_intp)sizeof(TYPE)) \
-    else if (sc == 1 && sp == size && sq == 0) \
-        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, p + k * (npy_intp)sizeof(TYPE), at_rest) \
-    else if (sc == 1 && sp == 0 && sq == size) \
-        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, at_rest, q + k * (npy_intp)sizeof(TYPE)) \
-    else \
-        for (npy_intp k = 0; k < n; k++, c += sc) STEP(TYPE, p + k * sp, q + k * sq)
-    Value value; /* what does not change along the row, in a place that nothing is written to */
-    const char* at_rest = (char*)&value;
-    memcpy(&value, sp ? q : p, (size_t)size);
-    switch (size) {
-        case 1: CHOOSE(npy_uint8) break;
-        case 2: CHOOSE(npy_uint16) break;
-        case 4: CHOOSE(npy_uint32) break;
-        default: CHOOSE(npy_uint64)
-    }
-#undef CHOOSE
-#undef STEP
-}
-
 /* `where` as a step of a tape, by the bytes of an element. */
 #define CHOOSING(BYTES) \
     static void choose_##BYTES(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
         (void)data; \
-        row_choose(args[0], steps[0], args[1], steps[1], args[2], steps[2], args[3], dims[0], BYTES); \
+        row_loops_here()->choose(args[0], steps[0], args[1], steps[1], args[2], steps[2], args[3], dims[0], BYTES); \
     }
 CHOOSING(1) CHOOSING(2) CHOOSING(4) CHOOSING(8)
 #undef CHOOSING
@@ -438,7 +409,7 @@ static PyObject* where_of(PyArrayObject* c, PyArrayObject* p, PyArrayObject* q, 
     if (rows == 0 || (made = result_of(ndim, dims, PyArray_TYPE(like), rows)) == NULL) return NULL;
     last = ndim - 1, n = dims[last], to = PyArray_BYTES(made);
     for (rows /= n;; to += n * size) {
-        row_choose(from[0], steps[0][last], from[1], steps[1][last], from[2], steps[2][last], to, n, size);
+        row_loops_here()->choose(from[0], steps[0][last], from[1], steps[1][last], from[2], steps[2][last], to, n, size);
         if (--rows == 0) break;
         for (int k = last - 1; k >= 0; k--) {
             at[k]++;

@@ -2253,7 +2253,7 @@ static PyObject* ufunc_into(const Ufunc* self, PyObject* const* args, Py_ssize_t
     if (named == 0 && self->deprecates) return NULL;
     to = args[self->nin];
     if (named && PyTuple_CheckExact(to) && PyTuple_GET_SIZE(to) == 1) to = PyTuple_GET_ITEM(to, 0);
-    return into_recorded(loops, args[0], self->nin == 2 ? args[1] : NULL, to);
+    return into_recorded(loops, (PyObject*[]){args[0], self->nin == 2 ? args[1] : NULL, NULL}, to);
 }
 
 /* Whether a function whose complex numbers are not NumPy's is given real ones, and an array for the result, of whatever type. */

@@ -76,6 +76,35 @@ ROWS_EXTREME(LEVEL(rows_largest_long), npy_long, >, 0)
 ROWS_EXTREME(LEVEL(rows_smallest_long), npy_long, <, 0)
 #undef ROWS_EXTREME
 
+/* One row of `where`; steps in bytes. */
+static void LEVEL(row_choose)(const char* c, npy_intp sc, const char* p, npy_intp sp, const char* q, npy_intp sq, char* to, npy_intp n, npy_intp size) {
+#define STEP(TYPE, U, V) \
+    { \
+        TYPE mask = (TYPE)-(TYPE)(*c != 0), u = *(const TYPE*)(U), v = *(const TYPE*)(V); \
+        ((TYPE*)to)[k] = (TYPE)((u & mask) | (v & (TYPE)~mask)); \
+    }
+#define CHOOSE(TYPE) \
+    if (sc == 1 && sp == size && sq == size) \
+        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, p + k * (npy_intp)sizeof(TYPE), q + k * (npy_intp)sizeof(TYPE)) \
+    else if (sc == 1 && sp == size && sq == 0) \
+        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, p + k * (npy_intp)sizeof(TYPE), at_rest) \
+    else if (sc == 1 && sp == 0 && sq == size) \
+        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, at_rest, q + k * (npy_intp)sizeof(TYPE)) \
+    else \
+        for (npy_intp k = 0; k < n; k++, c += sc) STEP(TYPE, p + k * sp, q + k * sq)
+    Value value; /* what does not change along the row, in a place that nothing is written to */
+    const char* at_rest = (char*)&value;
+    memcpy(&value, sp ? q : p, (size_t)size);
+    switch (size) {
+        case 1: CHOOSE(npy_uint8) break;
+        case 2: CHOOSE(npy_uint16) break;
+        case 4: CHOOSE(npy_uint32) break;
+        default: CHOOSE(npy_uint64)
+    }
+#undef CHOOSE
+#undef STEP
+}
+
 static const RowLoops LEVEL(row_loops) = {
     {rows_summed_double, rows_summed_float},
     {LEVEL(columns_summed_double), LEVEL(columns_summed_float)},
@@ -83,4 +112,5 @@ static const RowLoops LEVEL(row_loops) = {
      {LEVEL(rows_largest_double), LEVEL(rows_largest_float), LEVEL(rows_largest_int), LEVEL(rows_largest_long)}},
     {rows_spread_double, rows_spread_float},
     {LEVEL(columns_spread_double), LEVEL(columns_spread_float)},
+    LEVEL(row_choose),
 };

@@ -15,6 +15,7 @@ typedef void (*RowsSpread)(const char* from, npy_intp rows, npy_intp columns, np
 typedef struct {
     RowsReduced rows_summed[2], columns_summed[2], extremes[2][4]; /* the smallest, and the largest */
     RowsSpread rows_spread[2], columns_spread[2];
+    void (*choose)(const char* c, npy_intp sc, const char* p, npy_intp sp, const char* q, npy_intp sq, char* to, npy_intp n, npy_intp size); /* of `where` */
 } RowLoops;
 
 #define ROW_SUMS 8     /* sums that a part is added in */

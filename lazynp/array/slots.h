@@ -386,9 +386,8 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     Py_XDECREF(memory);
 }
 
-/* Let `a` have the value of the step `loops` of `b` and `c` (or NULL), where that has its dtype and shape: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception,
-   where it is to be written now. */
-static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject* a) {
+/* Let `a` have the value of a step, where that has its dtype and shape: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
+static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject* a) {
     Cell *old = NULL, *made;
     Chain* next;
     PyArrayObject* x;
@@ -400,11 +399,11 @@ static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject*
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
     if (ndim == 0) return NULL;
-    if (a == b && (found = step_into(loops, a, c, (Cell*)a))) return found;
+    if (loops->nin < 3 && a == operands[0] && (found = step_into(loops, a, operands[1], (Cell*)a))) return found;
     memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
     if (x == NULL && (old = chain_cell()) == NULL) return NULL;
-    made = (Cell*)step_next(loops, b, c);
-    if (made == NULL) made = (Cell*)chain_step(loops, b, c);
+    made = loops->nin < 3 ? (Cell*)step_next(loops, operands[0], operands[1]) : NULL;
+    if (made == NULL) made = (Cell*)step_recorded(loops, operands);
     next = made ? CHAIN_OF(made) : NULL;
     same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
     if (same && is_alone(a, 1) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
@@ -421,7 +420,23 @@ static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject*
 static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     if (op >= POW || binary_loops[op].ufunc == NULL || Py_TYPE(a) != array_type) return NULL;
     if (Py_REFCNT(a) == 1 && !WAITS(a) && !IS_CHAIN(b)) return NULL; /* no name has it: of `x[positions] += b`, which writes it next */
-    return into_recorded(&binary_loops[op], a, b, a);
+    return into_recorded(&binary_loops[op], (PyObject*[]){a, b, NULL}, a);
+}
+
+/* `a[mask] = number` of what waits is a choice between them, with what else waits: whether it was recorded. */
+static int masked_into(PyObject* a, PyObject* key, PyObject* value) {
+    const Chain* chain = IS_CHAIN(a) ? CHAIN_OF(a) : NULL;
+    PyArrayObject* mask = NULL;
+    PyObject* made;
+    int ndim;
+    const npy_intp* dims;
+    if (chain == NULL || chain->closed == ITEM || Py_TYPE(key) != array_type || !is_number(value)) return 0;
+    if (IS_CHAIN(key) ? CHAIN_OF(key) == NULL || step_type(CHAIN_OF(key), STEP_OF(key)) != NPY_BOOL : (mask = plain_of(key)) == NULL || PyArray_TYPE(mask) != NPY_BOOL) return 0;
+    ndim = mask ? PyArray_NDIM(mask) : CHAIN_OF(key)->ndim, dims = mask ? PyArray_DIMS(mask) : CHAIN_OF(key)->dims;
+    if (ndim != chain->ndim || !same_lengths(dims, chain->dims, ndim)) return 0;
+    made = into_recorded(&where_loops, (PyObject*[]){key, value, a}, a);
+    Py_XDECREF(made);
+    return made != NULL;
 }
 
 /* Of a step and its copy on the same tape exchange the cells: the copy is computed only if `b`, whose value was copied, is kept. */
@@ -441,7 +456,7 @@ static int copied_into(PyObject* a, PyObject* key, PyObject* b) {
     if (key != Py_Ellipsis && !(PySlice_Check(key) && ((PySliceObject*)key)->start == Py_None && ((PySliceObject*)key)->stop == Py_None && ((PySliceObject*)key)->step == Py_None)) return 0;
     type = step_type(CHAIN_OF(b), STEP_OF(b));
     if (cast_loops[type].of[type].function == NULL) return 0;
-    made = into_recorded(&cast_loops[type], b, NULL, a);
+    made = into_recorded(&cast_loops[type], (PyObject*[]){b, NULL, NULL}, a);
     if (made && is_passing(b)) values_exchanged((Cell*)a, (Cell*)b);
     Py_XDECREF(made);
     return made != NULL;
@@ -864,7 +879,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed, tried;
-    if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && put_into(a, key, value)) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
+    if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && masked_into(a, key, value)) || (!PyErr_Occurred() && put_into(a, key, value)) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
     if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
         found = slow2(slow_methods[DELITEM], a, key);

@@ -16,7 +16,7 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from lazynp.array import core, dispatch, hand, plain, tapes
+from lazynp.array import core, dispatch, hand, tapes
 from lazynp.array.calls import product_in_passing
 from lazynp.conversion import as_dtype, loses_a_part, no_array, warn_complex
 from lazynp.graph import filters
@@ -318,8 +318,6 @@ def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "__copy__", "copy", "item", "tobytes", "tolist", "view"}) - _OWN:
         function, theirs = vars(cls)[name], dispatch.numpys_method(name)
-        if not core.native and name in plain.OTHERS:
-            function = plain.OTHERS[name](function, theirs)
         setattr(cls, name, core.function(function, theirs, name, frozenset()))
     for name in ("shape", "dtype", "ndim", "size"):
         setattr(cls, name, core.attribute(vars(cls)[name], name))

@@ -226,3 +226,66 @@ def test_updates_wait_at_every_size(n: int) -> None:
     expected = (theirs + theirs[::-1]) * 2
     assert numpy.asarray(b).tobytes() == (theirs[::-1] - expected).tobytes()
     assert numpy.asarray(a).tobytes() == expected.tobytes()
+
+
+NUMBERS: tuple[Any, ...] = (
+    0, 1, -1, 2.5, 300, 2**70, -0.0, numpy.nan, True, 1j, numpy.float64(1.5), numpy.float32(1.1), numpy.int8(3), 1e300, "a", None, [1.0],
+    "7",
+)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "u1", "?", "c16"])
+@pytest.mark.parametrize("shape", [(7,), (40, 30), (1, 5), (0, 3), ()])
+def test_numbers_written_by_masks(shape: tuple[int, ...], dtype: str) -> None:
+    """They are choices where the array waits: of every dtype and number, with NumPy's errors and warnings."""
+    rng = numpy.random.default_rng(8)
+    values = (rng.standard_normal(shape) * 5).astype(dtype) if dtype != "c16" else rng.standard_normal(shape) * (2 + 1j)
+    other = rng.random(shape) > 0.5
+    masks: list[Any] = [
+        lambda np, y, m: y > 1, lambda np, y, m: m, lambda np, y, m: ~m, lambda np, y, m: m[:1], lambda np, y, m: m.T,
+        lambda np, y, m: y == y, lambda np, y, m: (y > 0) & m, lambda np, y, m: numpy.asarray(m),
+        lambda np, y, m: m[..., None], lambda np, y, m: m * 1,
+    ]  # fmt: skip
+    for number in NUMBERS:
+        for k, mask in enumerate(masks):
+            found = []
+            for xp in (numpy, lazynp):
+                x, m = xp.array(values), xp.array(other)
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    found.append([written_by(xp, x, m, mask, number), sorted({str(one.message) for one in told})])
+            assert found[0] == found[1], (number, k)
+            x, m = lazynp.array(values), lazynp.array(other)
+            assert written_by(lazynp, x, m, mask, number) == found[0][0], (number, k)  # recorded
+
+
+def written_by(np: Any, x: Any, m: Any, mask: Any, number: Any) -> Any:
+    """What an array that waits, one that was read before, and its mask hold after a write."""
+    try:
+        with numpy.errstate(all="ignore"):
+            y = x * x
+            before = y + x
+            key = mask(np, y, m)
+            y[key] = number
+            after = y * 2
+    except Exception as error:
+        return type(error).__name__
+    return [(each.dtype, each.shape, numpy.asarray(each).tobytes()) for each in map(numpy.asarray, (y, before, key, after))]
+
+
+def test_a_number_written_by_a_mask_is_a_step() -> None:
+    theirs = numpy.random.default_rng(9).standard_normal(5000)
+    x = lazynp.array(theirs)
+    before = core.chain_counts()
+    y = x * 2 + 1
+    y[y < 0] = 0
+    z = y * 3 - x
+    assert core.chain_counts() == before
+    expected = theirs * 2 + 1
+    expected[expected < 0] = 0
+    assert numpy.asarray(z).tobytes() == (expected * 3 - theirs).tobytes()
+    assert [after - at for at, after in zip(before, core.chain_counts(), strict=True)][:2] == [1, 0]
+    assert numpy.asarray(y).tobytes() == expected.tobytes()
+    view = (y := x * 2)[10:20]
+    y[x > 0] = -1.0
+    assert numpy.asarray(view).tobytes() == numpy.where(theirs > 0, -1.0, theirs * 2)[10:20].tobytes()

@@ -10,13 +10,13 @@ from __future__ import annotations
 import operator
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from opcode import opmap
 from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, plain
+from lazynp.array import core
 from lazynp.array.calls import answer, into, of_one, of_two, product
 from lazynp.array.hand import NUMBERS, is_much, let_go, memory_of, own_memory, writable
 from lazynp.bounds import DEPTH_CUT
@@ -62,7 +62,7 @@ _OPERATORS: Final = frozenset({opmap["BINARY_OP"], opmap["COMPARE_OP"]})
 _MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 _getframe = sys._getframe
-_UP: Final = 1 + plain.FRAMES
+_UP: Final = 1
 _CONST = o.CONST
 _MEMORY = np.ndarray
 _REPEATED: Final = (list, tuple, str, bytes, bytearray, deque)
@@ -116,7 +116,7 @@ def _binary(name: str, of: ufunc) -> Method:
     of_array = of.of_array
     power = name == "pow"
     beside_arrays = UFUNCS[of.__name__]  # where ``of`` may be a rule of numbers
-    up = plain.FRAMES + (2 if name in ("pow", "eq", "ne") else 1)  # frames to the user's, which called us or the function around us
+    up = 2 if name in ("pow", "eq", "ne") else 1  # frames to the user's, which called us or the function around us
     at_call = getattr(operator, f"{name}_" if name in ("and", "or") else name)
 
     def operate(a: Any, b: Any) -> Any:
@@ -519,7 +519,7 @@ def install(cls: type) -> None:
             reflected = _scalar_binary(reflected, function, True, f"scalar {ufunc_name}")
             if name == "mul":
                 operate, reflected = _repeating(operate), _repeating(reflected)
-        methods[f"__{name}__"] = _pow3(operate) if name == "pow" and not (array and plain.FRAMES) else operate
+        methods[f"__{name}__"] = _pow3(operate) if name == "pow" else operate
         methods[f"__r{name}__"] = reflected
     for name, ufunc_name in COMPARE.items():
         compare = _comparison(name, UFUNCS[ufunc_name])
@@ -532,8 +532,6 @@ def install(cls: type) -> None:
     else:
         methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
         methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
-    if array and not core.native:
-        methods |= dict(_plain(methods))
     if array:
         native.register(ndarray, View, generic, wrap, node_of, DEPTH_CUT // 2)
         methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 0) for name, of in (BINARY | COMPARE).items()}
@@ -542,22 +540,6 @@ def install(cls: type) -> None:
         methods["__getitem__"] = native.recorder(ndarray.__getitem__, {}, 3, False)
     for name, method in methods.items():
         setattr(cls, name, method)
-
-
-def _plain(methods: dict[str, Method]) -> Iterator[tuple[str, Method]]:
-    """Put in front of the operators what the twin of the native core has there."""
-    for name, of in (BINARY | COMPARE).items():
-        power = name == "pow"
-        loop = operator.pow if power else getattr(np, of)  # NumPy's operators are its ufuncs, but for powers: it squares and takes roots
-        made = plain.binary(methods[f"__{name}__"], loop, power)
-        yield f"__{name}__", _pow3(made) if power else made
-        if name not in COMPARE:
-            yield f"__r{name}__", plain.reflected(methods[f"__r{name}__"], loop, power)
-    for name in (*BINARY, "matmul"):
-        yield f"__i{name}__", plain.in_place(methods[f"__i{name}__"], getattr(operator, f"i{name}"))
-    for name, of in UNARY.items():
-        yield f"__{name}__", plain.unary(methods[f"__{name}__"], getattr(np, of))
-    yield "__matmul__", plain.product(methods["__matmul__"], np.matmul)
 
 
 def _recorder(method: Method, of: str, operands: int) -> Method:

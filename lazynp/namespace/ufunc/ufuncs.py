@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import calls, core, hand, plain
+from lazynp.array import calls, core, hand
 from lazynp.conversion import converted, loses_a_part, warn_complex
 from lazynp.graph import floating, native, special_values
 from lazynp.graph import op as o
@@ -130,7 +130,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self._at_call = numpy_ufunc if vars(np).get(numpy_ufunc.__name__) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
         self._costly = numpy_ufunc.__name__ in COSTLY
-        self._plain = plain.ufunc(numpy_ufunc if self._of_numbers is self._at_call else None, self._costly)
         core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, config.polynomials)
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
@@ -168,10 +167,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
-        if not kwargs:
-            known = self._plain(args)
-            if known is not NotImplemented:
-                return known
         if kwargs or len(args) != self.nin:
             known = NotImplemented
             if self._at_call is not None and (self._of_numbers is self._at_call or not _are_complex(args, kwargs)):
