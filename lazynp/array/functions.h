@@ -325,6 +325,34 @@ static int keeps_nothing(PyObject* found) {
     return PyArray_CheckExact(found) ? PyArray_BASE((PyArrayObject*)found) == NULL : is_number(found) || found == Py_None || PyUnicode_CheckExact(found) || PyBytes_CheckExact(found);
 }
 
+/* Which array of ours an answer is, that was given to be written (borrowed); NULL where it is none. */
+static PyObject* argument_of(PyObject* found, PyObject* const* plain, PyObject* const* args, Py_ssize_t total) {
+    for (Py_ssize_t k = 0; k < total; k++) {
+        if (plain[k] == found && Py_TYPE(args[k]) == array_type) return args[k];
+        if (PyTuple_CheckExact(plain[k]) && PyTuple_CheckExact(args[k]) && PyTuple_GET_SIZE(args[k]) == PyTuple_GET_SIZE(plain[k])) {
+            PyObject* inner = argument_of(found, PySequence_Fast_ITEMS(plain[k]), PySequence_Fast_ITEMS(args[k]), PyTuple_GET_SIZE(args[k]));
+            if (inner) return inner;
+        }
+    }
+    return NULL;
+}
+
+/* Whether an answer might show a part of a large array. */
+static int shows_part(PyObject* found, const Given* given) {
+    if (keeps_nothing(found)) return 0;
+    if (PyTuple_CheckExact(found) || PyList_CheckExact(found)) {
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(found); k++)
+            if (shows_part(PySequence_Fast_GET_ITEM(found, k), given)) return 1;
+        return 0;
+    }
+    if (!PyArray_Check(found)) return 1;
+    for (Py_ssize_t c = 0; c < given->count; c++) {
+        PyArrayObject* memory = is_part(given->cells[c]) ? memory_of(given->cells[c]) : NULL;
+        if (is_part(given->cells[c]) && (memory == NULL || may_overlap((PyArrayObject*)found, memory))) return 1;
+    }
+    return 0;
+}
+
 /* Call NumPy so that it says nothing of floating-point errors itself; they are told at the caller's line, as those of operators are. */
 static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, PyObject* names) {
     PyObject *found, *told, *token, *type, *value, *trace;
@@ -748,6 +776,7 @@ static int is_of_memory(PyObject* found, PyObject* cell) {
 static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, PyObject* names, int least, int listens, int kind, PyObject* first) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
     PyObject *plain[MOST], *found = NULL;
+    PyObject* given_out;
     int borrowed = 0;
     Given given;
     given_begin(&given);
@@ -770,7 +799,10 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
         for (k = 0; k < total && !(given.foreign && found == args[k]); k++) {}
         if (k < total) { /* NumPy's own array, given for the result */
             k = total;
-        } else if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
+        } else if (borrowed && found && (given_out = argument_of(found, plain, args, total))) { /* it was written, and is not to be written again */
+            Py_DECREF(found);
+            found = Py_NewRef(given_out);
+        } else if (borrowed && (found ? shows_part(found, &given) : !PyErr_ExceptionMatches(PyExc_ArithmeticError) && !PyErr_ExceptionMatches(PyExc_Warning))) { /* a view of memory that moves, or it cannot be written */
             Py_CLEAR(found);
             PyErr_Clear();
         } else if (kind == WIDENING && found && PyArray_Check(found) && PyArray_SIZE((PyArrayObject*)found) > limit_now()) {

@@ -143,7 +143,7 @@ static PyObject* linspace_of(PyObject* const* args, Py_ssize_t n, PyObject* name
     if (n + named == 3) count = length_of(args[2]);
     if (count < 2 || count > RANGE_MOST) return NULL;
     step = (ends[1] - ends[0]) / (double)(count - 1);
-    if (step == 0) return NULL;
+    if (fabs(step) < DBL_MIN) return NULL; /* a step that underflows, or none */
     if ((made = raw_new(1, &count, NPY_DOUBLE, count)) == NULL) return PyErr_Clear(), NULL;
     for (npy_intp k = 0; k < count; k++) ((double*)PyArray_DATA(made))[k] = (double)k * step + ends[0];
     ((double*)PyArray_DATA(made))[count - 1] = ends[1];

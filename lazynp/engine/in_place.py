@@ -285,7 +285,7 @@ def update(node: Node) -> Update | None:
             continue
         leaf = x
         while leaf.op.kind is Kind.MOVEMENT and leaf.op is not o.PAD:
-            if leaf.src[0] is not base or not _apart(leaf, region, value.shape):
+            if leaf.src[0] is not base or not _apart(leaf, region, value.shape, leaf is x):
                 elsewhere.add(leaf.src[0])
             leaf = leaf.src[0]
             read[leaf] = None
@@ -357,11 +357,11 @@ def _slices(region: Region, shape: Shape) -> tuple[slice, ...]:
     return tuple([slice(start, stop if (stop := start + step * n) >= 0 else None, step) for (start, step), n in steps])
 
 
-def _apart(x: Node, region: Region | None, shape: Shape) -> bool:
-    """Tell whether a part of the operand is the very region that is written, or does not meet it."""
+def _apart(x: Node, region: Region | None, shape: Shape, as_it_is: bool) -> bool:
+    """Tell whether a part of the operand does not meet the region that is written, or is that very one and read ``as_it_is``, unmoved."""
     if x.op is not o.SLICE or region is None:
         return False
-    if x.shape == shape and x.arg == region:
+    if as_it_is and x.shape == shape and x.arg == region:
         return True
     for (start, step), n, (first, stride), m in zip(region, shape, x.arg, x.shape, strict=True):
         low, high = sorted((start, start + step * (n - 1)))

@@ -223,3 +223,17 @@ def test_positions_that_sort_keep_the_order_of_equal_elements(char: str, n: int)
     for x in kinds:
         x = x.astype(char)
         assert numpy.asarray(lazynp.argsort(lazynp.array(x))).tolist() == numpy.argsort(x, kind="stable").tolist()
+
+
+RARE_SPACES = [
+    "np.linspace(0.0, 1.0, num=2**70)", "np.linspace(0.0, 1.0, 2**63)", "np.linspace(0, 1e-307, 1000)", "np.linspace(1e-310, 2e-310, 7)",
+    "np.linspace(-1e-308, 1e-308, 5)", "np.linspace(0, 1e-307, 1000, endpoint=False)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("under", ["ignore", "raise"])
+def test_spaces_that_fail_or_underflow(under: str) -> None:
+    for text in RARE_SPACES:
+        with numpy.errstate(under=under):
+            theirs, ours = outcome(text, numpy, None), outcome(text, lazynp, None)
+        assert ours == theirs, text

@@ -147,3 +147,41 @@ def test_broadcast_arrays_does_not_warn(recwarn: pytest.WarningsRecorder) -> Non
     first, second = lazynp.broadcast_arrays(lazynp.zeros(2), lazynp.ones((2, 2)))
     assert (first + second).tolist() == [[1.0, 1.0], [1.0, 1.0]]
     assert not recwarn.list
+
+
+OUTS = [
+    "np.add(S, y, out=y)", "np.add(S, y, y)", "np.divide(S, y, out=y)", "np.subtract(S, y, out=(y,))", "np.add(y, 2, out=S)",
+    "np.multiply(S, S, out=S)", "np.divmod(S, 3, out=(y, S))", "np.sum(S, axis=0, out=y[0])", "np.clip(S, 0, y + 3, out=y)",
+    "np.cumsum(S, axis=0, out=y)", "np.modf(S, y, S)", "np.add(S, y, out=y, where=y < 1)", "np.maximum.accumulate(S, out=y)",
+    "np.matmul(S, y + 1, out=y)", "np.dot(S, y + 1, y)", "np.round(S, 1, y)", "np.take(S, [1, 2], axis=0, out=y[:2])",
+    "np.add(S, y, y[::-1])", "np.nan_to_num(S, copy=False)", "np.reshape(S, (50, -1))", "np.diagonal(S)", "np.split(S, 2)[0]",
+    "np.broadcast_arrays(S, y)[0]", "np.real(S)", "np.expand_dims(S, 0)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["np.zeros((50, 50))[:]", "np.ones((50, 50))", "np.ones((1000, 1000))[::20, ::20]"])
+@pytest.mark.parametrize("text", OUTS)
+def test_a_call_that_reads_a_part_and_writes_is_made_once(text: str, where: str) -> None:
+    found = []
+    for np in (numpy, lazynp):
+        X = np.array(numpy.full((1000, 1000), 1.5))
+        float(X[0, 0])
+        y = eval(where, {"np": np})
+        with numpy.errstate(all="ignore"):
+            try:
+                result = eval(text, {"np": np, "S": X[:50, :50], "y": y})
+            except ValueError as error:  # no array for a product's result
+                result = numpy.array(str(error))
+        results = result if isinstance(result, tuple) else (result,)
+        found.append([numpy.asarray(each).tobytes() for each in (y, X, *results)] + [[each is y for each in results]])
+    assert found[0] == found[1]
+
+
+def test_a_call_that_raises_after_it_wrote_is_made_once() -> None:
+    found = []
+    for np in (numpy, lazynp):
+        X, y = np.array(numpy.full((1000, 1000), 1.5)), np.zeros(1000)[:]
+        with numpy.errstate(all="raise"), pytest.raises(FloatingPointError):
+            np.divide(X[0], y, out=y)
+        found.append(numpy.asarray(y).tobytes())
+    assert found[0] == found[1]

@@ -439,3 +439,16 @@ def test_threads_copy_what_numpy_copies(dtype: str) -> None:
             core.copy_into(ours, ours[:3])
     finally:
         core.share()
+
+
+@pytest.mark.parametrize("part", ["b[:, ::-1]", "b[::-1]", "b[::-1, ::-1]", "b[1:, 1:]", "b[::2, ::2]", "b"])
+@pytest.mark.parametrize("update", ["a += a.T", "np.add(a, a.T, out=a)", "a[...] = a.T", "a -= a[::-1]", "a += a[:, ::-1].T * 2"])
+def test_what_reads_its_own_memory_in_another_order(update: str, part: str) -> None:
+    theirs = numpy.random.default_rng(6).standard_normal((24, 24))
+    found = []
+    for xp in (numpy, np):
+        b = xp.array(theirs)
+        names = {"np": xp, "b": b}
+        exec(f"a = {part}\n{update}", names)
+        found.append(numpy.asarray(b).tobytes())
+    assert found[0] == found[1]

@@ -41,6 +41,9 @@ def _placed(node: Node, position: int, value: Any) -> Node:
     return elementwise(o.WHERE, node.dtype, reshape(there, node.shape[:1] + (1,) * (len(node.shape) - 1)), given, node)
 
 
+MOST: Final = 1 << 58  # numbers: more are no array
+
+
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: Any = 0, *,
     device: Any = None,
@@ -50,6 +53,8 @@ def linspace(
     count = index(num)
     if count < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    if count > MOST:
+        np.linspace(0.0, 1.0, count)  # it says why there is none
     loop = np.result_type(_kind(start), _kind(stop), 0.0)
     final = loop if dtype is None else np.dtype(dtype)
     if loop not in NATIVE or final not in NATIVE or has_subclass(start, stop):
