@@ -1237,7 +1237,6 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
     return with_complex(other) ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
-
 /* Have what lies otherwise computed, for an operation that reads it: with its memory it is an operand like others.  -1 where NumPy raises. */
 static inline int operand_ready(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) && !CHAIN_OF(x)->place ? chain_settle(x) : 0; }
 

@@ -355,7 +355,8 @@ static Py_ssize_t tapes_hold(PyArrayObject* x) {
     return count;
 }
 
-/* Whether nobody but the cell, and a tape (`read`), sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it. */
+/* Whether nobody but the cell, and tapes, sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it.  `read`: one tape has a
+   reference for sure. */
 static int is_alone(PyObject* a, int read) {
     Cell* self = (Cell*)a;
     PyArrayObject* memory = (PyArrayObject*)self->base;
