@@ -19,6 +19,7 @@ import numpy as np
 from lazynp.array import core
 from lazynp.conversion import NO_COPY
 from lazynp.engine import devices
+from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import caller
 from lazynp.scalars import CLASSES, generic
 from lazynp.subclasses import array_function, array_ufunc
@@ -205,7 +206,7 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
         ours = getattr(lazynp, ufunc.__name__)
         if len(out) == 1:
             kwargs["out"] = out[0]
-        return ours(*inputs, **kwargs) if method == "__call__" else getattr(ours, method)(*inputs, **kwargs)
+        return at_users_line(ours if method == "__call__" else getattr(ours, method), inputs, kwargs)
     if method == "__call__" and _is_scipys(ufunc):
         if len(out) == 1:
             kwargs["out"] = out[0]

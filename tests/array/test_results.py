@@ -25,6 +25,7 @@ import lazynp
 from lazynp.array import core
 from lazynp.namespace.standard import namespace_of
 from lazynp.values import config
+from tests.array import chained
 
 SIZES = {"few": 6, "at the limit": 786_432, "above it": 786_433}
 DTYPES = (
@@ -268,3 +269,25 @@ def test_a_warning_names_the_comparison_that_is_written(operator: str, number: s
         return [str(w.message) for w in caught]
 
     assert heard(lazynp) == heard(numpy)
+
+
+OF_NUMBERS = ["F(2) < z", "F(0) / (o * 0)", "F(2) >= z", "divmod(F(1), o * 0)", "F(0) // (o * 0)", "F(2) + o * 1e308 * 1e10"]
+
+
+@pytest.mark.parametrize("dtype", ["c16", "f8", "c8"])
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (300,)])
+def test_a_number_of_numpys_on_the_left_warns_at_the_programs_line(shape: tuple[int, ...], dtype: str) -> None:
+    lines = compile("".join(f"\ntry: x.append({text})\nexcept TypeError: pass" for text in OF_NUMBERS), "<left>", "exec")
+    for number in (numpy.float64, numpy.float32, numpy.complex128, numpy.int64):
+        told = []
+        for np in (numpy, lazynp):
+            x: list[Any] = []
+            names = {"F": number, "z": np.array(numpy.full(shape, numpy.nan, dtype)), "o": np.array(numpy.ones(shape, dtype)), "x": x}
+            with chained.told() if np is lazynp else warnings.catch_warnings(record=True) as heard:
+                if np is numpy:
+                    warnings.simplefilter("always")
+                exec(lines, names)
+                for result in x:
+                    numpy.asarray(result)
+            told.append({(str(one.message), one.filename, one.lineno) for one in heard})
+        assert told[0] == told[1] and told[0]
