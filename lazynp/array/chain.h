@@ -87,8 +87,8 @@ typedef struct Chain {
     int told;     /* its errors were told of */
     int strided;  /* its results lie as NumPy lays them out, in another order than C's */
     int ordered;  /* that order is known: `order` */
-    char order[AXES]; /* the axes of a result, from the one whose elements lie furthest apart on; of a view (`turned`) those of what it is a view of */
-    int turned;
+    int turned;   /* of a view: what it shows lies in `order` */
+    char order[AXES]; /* axes, from the one whose elements lie furthest apart on */
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
     int fixed;    /* it reads what a later one writes: it stays before that one */

@@ -138,17 +138,6 @@ static inline const char* fortran_order(int ndim) {
     return order + AXES - ndim;
 }
 
-/* Whether all arrays of a tape have its shape, and lie in the order of Fortran without gaps: so will its result. */
-static int lies_fortran(const Chain* self) {
-    for (int k = 0; k < self->arrays; k++) {
-        PyArrayObject* x = self->array[k];
-        if (PyArray_NDIM(x) != self->ndim || !PyArray_IS_F_CONTIGUOUS(x) || !PyArray_ISBEHAVED_RO(x) || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim)) return 0;
-        for (int axis = 0; axis < self->ndim; axis++)
-            if (PyArray_STRIDE(x, axis) < 0) return 0;
-    }
-    return 1;
-}
-
 /* Bytes from each element of an operand to the next, where a tape's results are one row. */
 static inline npy_intp row_step(PyArrayObject* x) { return PyArray_NDIM(x) == 0 || PyArray_DIM(x, 0) == 1 ? 0 : PyArray_STRIDE(x, 0); }
 
@@ -160,9 +149,9 @@ static PyArrayObject* one_run(Chain* self, int* told) {
     PyArrayObject* made = NULL;
     char* from[2] = {NULL, NULL};
     npy_intp size = 0, along[2] = {0, 0};
-    int row = !self->flat && !self->strided && self->ndim == 1 && loop->joins, fortran = !self->flat && self->strided && !self->ordered && lies_fortran(self);
+    int row = !self->flat && !self->strided && self->ndim == 1 && loop->joins;
     if (nin > 2 || (self->ordered && !self->flat)) return NULL; /* a pass does it */
-    if (!self->flat && !row && !fortran) return (PyArrayObject*)step_direct(self, 0, NULL);
+    if (!self->flat && !row) return (PyArrayObject*)step_direct(self, 0, NULL);
     if (self->size == 0) return NULL;
     for (int o = 0; o < nin && self->flat && made == NULL && long_shares(loop, step->type); o++)
         if (step->of[o].kind == OF_ARRAY && is_left(self, self->array[step->of[o].number], step->out)) made = (PyArrayObject*)Py_NewRef((PyObject*)self->array[step->of[o].number]), left = 1;
@@ -173,7 +162,6 @@ static PyArrayObject* one_run(Chain* self, int* told) {
             from[o] = PyArray_BYTES(self->array[number]), along[o] = size = row ? row_step(self->array[number]) : PyArray_ITEMSIZE(self->array[number]);
         else from[o] = (char*)&self->value[number];
     }
-    if (fortran) raw_order(made, fortran_order(self->ndim));
     pieces_alone = left;
     if (nin == 1) errors = long1(loop, step->type, from[0], PyArray_BYTES(made), self->size, size, loop->size);
     else errors = long2(loop, step->type, from[0], from[1], PyArray_BYTES(made), self->size, along[0], along[1], loop->size);

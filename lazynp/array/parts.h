@@ -418,6 +418,14 @@ static inline int is_unseen(PyObject* a) {
     return Py_TYPE(a) == array_type && self->base && Py_TYPE(self->base) == array_type && self->shown == NULL && limit_now() && root_memory((Cell*)self->base, &own);
 }
 
+/* The place that all of an array is. */
+static int place_whole(PyArrayObject* x, Place* at) {
+    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES) return 0;
+    at->ndim = PyArray_NDIM(x), at->data = PyArray_BYTES(x);
+    memcpy(at->dims, PyArray_DIMS(x), (size_t)at->ndim * sizeof(npy_intp)), memcpy(at->strides, PyArray_STRIDES(x), (size_t)at->ndim * sizeof(npy_intp));
+    return 1;
+}
+
 /* `large_memory`, also of a view that Python made: from now on it is a part like others; NULL, perhaps with an exception. */
 static PyArrayObject* seen_memory(PyObject* a, Cell** root, PyArrayObject** memory, int* own) {
     PyArrayObject* from = large_memory(a, root, memory, own);

@@ -142,14 +142,6 @@ static int put_into(PyObject* a, PyObject* key, PyObject* value) {
     return put_is_there(x, &at, a, value) || put_recorded((Cell*)a, &at, value, NULL);
 }
 
-/* The place that all of an array is. */
-static int place_whole(PyArrayObject* x, Place* at) {
-    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > AXES) return 0;
-    at->ndim = PyArray_NDIM(x), at->data = PyArray_BYTES(x);
-    memcpy(at->dims, PyArray_DIMS(x), (size_t)at->ndim * sizeof(npy_intp)), memcpy(at->strides, PyArray_STRIDES(x), (size_t)at->ndim * sizeof(npy_intp));
-    return 1;
-}
-
 /* The part of `a` that waits to be written; NULL with an exception. */
 static PyObject* put_part(PyObject* a, const Place* at) {
     PyArrayObject* x = CHAIN_OF(a)->place;

@@ -355,15 +355,14 @@ static Py_ssize_t tapes_hold(PyArrayObject* x) {
     return count;
 }
 
-/* Whether nobody but the cell, and tapes, sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it.  `read`: one tape has a
-   reference for sure. */
-static int is_alone(PyObject* a, int read) {
+/* Whether nobody but the cell, and tapes, sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it. */
+static int is_alone(PyObject* a) {
     Cell* self = (Cell*)a;
     PyArrayObject* memory = (PyArrayObject*)self->base;
     if (Py_TYPE(a) != array_type || memory == NULL || self->readonly != Py_False || self->view != Py_None) return 0;
     if (WAITS(a)) return CHAIN_OF(a) != NULL && CHAIN_OF(a)->closed != PUT && self->waiting_views == 0;
     if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL && ((Raw*)memory)->views == 0;
-    return PyArray_CheckExact(memory) && is_writable(memory) && (Py_REFCNT(memory) <= 1 + read || Py_REFCNT(memory) <= 1 + tapes_hold(memory)) && is_own(self);
+    return PyArray_CheckExact(memory) && is_writable(memory) && (Py_REFCNT(memory) == 1 || Py_REFCNT(memory) <= 1 + tapes_hold(memory)) && is_own(self);
 }
 
 /* Let a cell have the value of a step that `made` has until now; what reads its old value keeps it, in `old`. */
@@ -395,7 +394,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
     PyObject* found;
     int type, ndim, same;
     npy_intp dims[AXES];
-    if (Py_TYPE(a) != array_type || !is_alone(a, 0)) return NULL;
+    if (Py_TYPE(a) != array_type || !is_alone(a)) return NULL;
     x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
@@ -407,7 +406,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
     if (made == NULL) made = (Cell*)step_recorded(loops, operands);
     next = made ? CHAIN_OF(made) : NULL;
     same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
-    if (same && is_alone(a, 1) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
+    if (same && is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
         Py_INCREF(a);
     } else {
@@ -431,7 +430,7 @@ static int masked_into(PyObject* a, PyObject* key, PyObject* value) {
     PyObject* made;
     int ndim;
     const npy_intp* dims;
-    if (chain == NULL || chain->closed == ITEM || Py_TYPE(key) != array_type || !is_number(value)) return 0;
+    if (chain == NULL || Py_TYPE(key) != array_type || !is_number(value)) return 0;
     if (IS_CHAIN(key) ? CHAIN_OF(key) == NULL || step_type(CHAIN_OF(key), STEP_OF(key)) != NPY_BOOL : (mask = plain_of(key)) == NULL || PyArray_TYPE(mask) != NPY_BOOL) return 0;
     ndim = mask ? PyArray_NDIM(mask) : CHAIN_OF(key)->ndim, dims = mask ? PyArray_DIMS(mask) : CHAIN_OF(key)->dims;
     if (ndim != chain->ndim || !same_lengths(dims, chain->dims, ndim)) return 0;

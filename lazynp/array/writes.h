@@ -61,8 +61,8 @@ static int place_written(PyArrayObject* x, Place to, PyObject* value, PyArrayObj
     const npy_intp* strides = y ? PyArray_STRIDES(y) : none;
     const char* from;
     Value number;
-    int last;
-    last = to.ndim - 1, n = to.dims[last], step = to.strides[last];
+    int last = to.ndim - 1;
+    n = to.dims[last], step = to.strides[last];
     if (y) {
         if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != to.ndim || !PyArray_ISBEHAVED_RO(y)) return 0;
         if (memcmp(PyArray_DIMS(y), to.dims, (size_t)to.ndim * sizeof(npy_intp))) return 0;
@@ -98,11 +98,9 @@ static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObj
 /* `x[...] = y`, of arrays; -1 with an exception. */
 static int copied_over(PyObject* x, PyObject* y) {
     PyArrayObject *to = (PyArrayObject*)x, *from = (PyArrayObject*)y;
-    Place all = {.ndim = PyArray_NDIM(to), .data = PyArray_BYTES(to)};
-    if (PyArray_CheckExact(x) && PyArray_CheckExact(y) && is_written_plainly(to) && all.ndim && all.ndim <= PLACE_AXES) {
-        memcpy(all.dims, PyArray_DIMS(to), (size_t)all.ndim * sizeof(npy_intp)), memcpy(all.strides, PyArray_STRIDES(to), (size_t)all.ndim * sizeof(npy_intp));
-        if (place_written(to, all, y, from, 1)) return 0;
-    }
+    Place all;
+    if (!PyArray_Check(x)) return PyErr_SetString(PyExc_TypeError, "what is written is no array"), -1;
+    if (PyArray_CheckExact(x) && PyArray_CheckExact(y) && is_written_plainly(to) && place_whole(to, &all) && place_written(to, all, y, from, 1)) return 0;
     return PyArray_CopyObject(to, y);
 }
 

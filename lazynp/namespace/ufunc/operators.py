@@ -62,7 +62,6 @@ _OPERATORS: Final = frozenset({opmap["BINARY_OP"], opmap["COMPARE_OP"]})
 _MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 _getframe = sys._getframe
-_UP: Final = 1
 _CONST = o.CONST
 _MEMORY = np.ndarray
 _REPEATED: Final = (list, tuple, str, bytes, bytearray, deque)
@@ -220,7 +219,7 @@ def _reflected(name: str, of: ufunc) -> Method:
                     value = Node(_CONST, (), dtype.type(b), dtype, ())
                 except OverflowError:
                     return of(b, a)
-                frame = _getframe(_UP)
+                frame = _getframe(1)
                 return wrap(Node(rule[0], (value, x), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
         if defers(a, b):
             # what went first and left it to ours may know NumPy's arrays and numbers alone: `numpy.matrix` does, and PyTorch's tensors
@@ -283,7 +282,7 @@ def _in_place(name: str, of: ufunc) -> Method:
                             return a
                 y, shape = node_of(b), a.shape
                 if y.shape == shape or _stretches(y.shape, shape):
-                    frame = _getframe(_UP)
+                    frame = _getframe(1)
                     where = frame.f_code, frame.f_lasti
 
                     def changed(x: Node) -> Node:
@@ -320,7 +319,7 @@ def _unary(name: str, of: ufunc) -> Method:
             x = a._node
             rule = of.direct((x.dtype,))
             if rule is not None and x.shape:
-                frame = _getframe(_UP)
+                frame = _getframe(1)
                 return wrap(Node(rule[0], (x,), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
         return of(a)
 
