@@ -117,7 +117,7 @@ cdef extern from "counting.h":
     int chain_register(PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*) except -1
     long long* chain_results
     long long hot_runs, hot_work
-    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, long long, Py_ssize_t)
+    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, long long)
     int settle_all() except -1
     object tape_told(object)
     void tape_seal(object)
@@ -369,12 +369,12 @@ def chain(state, place, root, step, tell, raised, cast, compiled, pool, outside)
     chain_register(_keep(state), _keep(place), _keep(root), _keep(step), _keep(tell), _keep(raised), _keep(cast), _keep(compiled), _keep(pool), _keep(outside))
 
 
-def chain_sizes(least, row, block, work=500_000_000, written=16384):
+def chain_sizes(least, row, block, work=500_000_000):
     """Record results of ``least`` elements and more, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
-    What has cost ``work`` element operations is compiled; writes of parts of ``written`` bytes and more wait.
+    What has cost ``work`` element operations is compiled.
     """
-    chain_resize(least, row, block, work, written)
+    chain_resize(least, row, block, work)
 
 
 def chain_counts():

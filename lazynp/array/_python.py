@@ -308,7 +308,7 @@ def chain(
     """
 
 
-def chain_sizes(least: int, row: int, block: int, work: int = 500_000_000, written: int = 16384) -> None:
+def chain_sizes(least: int, row: int, block: int, work: int = 500_000_000) -> None:
     """Record results of ``least`` elements and more, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
     What has cost ``work`` element operations is compiled.

@@ -55,7 +55,7 @@ typedef struct {
     ByLoops by_loops;           /* NULL: nothing but the call will do */
     ByLoops by_steps;           /* of an operand that waits, with the steps that compute it; NULL: it is computed before */
     int axis, keeps, off;       /* for `by_loops`: along which one, whether it stays, and how many elements of it do not count */
-    PyObject *call, *names;     /* held */
+    PyObject *call, *names;     /* held; NULL of a view of what waits to be written, whose place is known */
     PyObject* args[ITEM_ARGS];  /* held; NULL: an operand, the one that `of` says */
     Py_ssize_t n;
     int total, joined;          /* arguments; whether the operands are the items of the first one */
@@ -75,7 +75,7 @@ typedef struct {
 /* Steps that wait, in the program's order, over one space of elements.  Cells that have a step's value name the tape and the step. */
 typedef struct Chain {
     struct Chain *before, *after; /* all that wait, in a ring, the oldest first */
-    long long serial;             /* counts up with age */
+    long long serial;             /* counts up along the ring */
     int steps, arrays, numbers, ndim;
     int cells;    /* that have a step's value */
     int sources;  /* operands that wait themselves */
@@ -91,7 +91,6 @@ typedef struct Chain {
     char order[AXES]; /* axes, from the one whose elements lie furthest apart on */
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
-    int fixed;    /* it reads what a later one writes: it stays before that one */
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
     npy_intp dims[PLACE_AXES], size; /* more than AXES of them only where a part is written */
@@ -161,7 +160,7 @@ static void chain_free(Chain* self) {
         source_drop(self->source[k]);
     }
     for (int k = 0; self->closed == ITEM && k < self->item.total; k++) Py_XDECREF(self->item.args[k]);
-    if (self->closed == ITEM) Py_DECREF(self->item.call), Py_XDECREF(self->item.names);
+    if (self->closed == ITEM) Py_XDECREF(self->item.call), Py_XDECREF(self->item.names);
     Py_XDECREF(self->place), Py_XDECREF(self->to);
     Py_XDECREF(self->state);
     if (kept_chain_count < CHAINS_KEPT) kept_chains[kept_chain_count++] = self;
@@ -206,7 +205,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
-    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->ordered = self->turned = self->fixed = 0;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->ordered = self->turned = 0;
     self->flat = 1, self->place = self->to = NULL;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];

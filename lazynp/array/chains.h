@@ -531,6 +531,7 @@ static int fails_for_good(void) {
 static int view_otherwise(Chain* self) {
     Cell *from = self->source[self->arrays - 1], *cell;
     PyObject *args[ITEM_ARGS], *found = NULL, *view = NULL;
+    if (self->item.call == NULL) return PyErr_SetString(PyExc_SystemError, "an array that waited to be written lies elsewhere"), -1;
     for (int k = 0; k < self->item.total; k++) args[k] = self->item.args[k] ? self->item.args[k] : (PyObject*)from;
     Py_INCREF(from);
     if (!WAITS(from) || settle_cell((PyObject*)from) == 0) found = PyObject_Vectorcall(self->item.call, args, (size_t)self->item.n, NULL);
@@ -730,9 +731,7 @@ static int cell_lend(PyObject* x, int address) {
 }
 
 /* For tests: passes over few elements. */
-static npy_intp put_from = 16384; /* bytes of a part, from which on its write waits: less is copied in less time than it takes to record that */
-static void chain_resize(npy_intp from, npy_intp row, npy_intp block, long long work, npy_intp written) {
-    put_from = written;
+static void chain_resize(npy_intp from, npy_intp row, npy_intp block, long long work) {
     chain_sizes.from = from;
     chain_sizes.row = row > CHAIN_BLOCK ? CHAIN_BLOCK : row; /* rows that are laid side by side fit a block */
     chain_sizes.block = block < 1 ? 1 : block > CHAIN_BLOCK ? CHAIN_BLOCK : block;
@@ -969,6 +968,13 @@ static int tape_is_read(const Chain* self) {
     return 0;
 }
 
+/* Whether it reads what a later tape writes: it stays before that one. */
+static int is_overwritten(const Chain* self) {
+    for (const Chain* later = self->after; later != &waiting; later = later->after)
+        if (later->closed == PUT && later->to && tape_reads(self, later->to)) return 1;
+    return 0;
+}
+
 #define LOOKED_AT 8 /* tapes, the youngest ones, among which one over the same space is looked for */
 
 /* The latest tape over this space, in an order of its axes (NULL: C's), that takes a step, and reads tapes up to `serial`; NULL where there is none.  An older one becomes
@@ -979,7 +985,7 @@ static Chain* tape_over(int ndim, const npy_intp* dims, const char* order, const
         if (self->closed || self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
         if ((self->whole && !flat) || (whole && !self->flat) || !is_laid(self, order)) continue;
         if (self->serial >= serial) return self;
-        if (tape_is_read(self) || self->fixed) continue;
+        if (tape_is_read(self) || is_overwritten(self)) continue;
         chain_leave(self);
         self->serial = ++chain_serial;
         chain_enter(self);
@@ -1284,10 +1290,17 @@ static inline int casts_known(const Loops* loops, int type, const Read* read) {
 /* Whether there is something that keeps an operation from being recorded, at first sight. */
 static inline int is_lent(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->lent && !is_private(x); }
 
+/* Have the older half of what waits computed: what is recorded next need not look whether there is room. */
+static NOT_INLINED int tapes_halve(void) {
+    Chain* oldest;
+    while (waiting_count > CHAINS_MOST / 2 && (oldest = oldest_waiting()))
+        if (tape_settle(oldest) < 0) return -1;
+    return 0;
+}
+
 /* Keep what waits within bounds; -1 where NumPy raises. */
 static inline int tapes_bound(void) {
-    Chain* oldest = waiting_count >= CHAINS_MOST ? oldest_waiting() : NULL;
-    if (oldest && tape_settle(oldest) < 0) return -1;
+    if (waiting_count >= CHAINS_MOST && tapes_halve() < 0) return -1;
     if (orphaned_bytes <= ORPHANED_MOST) return 0;
     orphaned_bytes = 0;
     return settle_all();
@@ -1350,6 +1363,7 @@ static inline void cell_step(Cell* cell, const Chain* next) {
 static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* into) {
     PyObject* operands[2] = {a, b};
     PyArrayObject* array[2] = {NULL, NULL};
+    Cell* source[2] = {NULL, NULL}; /* what is to be there before */
     Chain *chain[2] = {NULL, NULL}, *self = NULL;
     const npy_intp* dims = NULL;
     long long serial = 0;
@@ -1369,14 +1383,18 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
         if (Py_TYPE(x) != array_type) continue;
         if (WAITS(x)) {
             if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent || chain[o]->ndim > AXES) return NULL;
-            if (lies_otherwise(chain[o])) {
+            if ((array[o] = chain[o]->place)) {
+                source[o] = chain[o]->view ? chain[o]->source[0] : (Cell*)x;
+            } else if (source[o] = (Cell*)x, lies_otherwise(chain[o])) {
                 if (!chain[o]->ordered || (order && memcmp(order, chain[o]->order, (size_t)chain[o]->ndim))) return NULL;
                 order = chain[o]->order, others++;
             }
             found = step_type(chain[o], STEP_OF(x)), axes = chain[o]->ndim, own = chain[o]->dims;
             if (chain[o]->serial > serial) serial = chain[o]->serial, self = chain[o];
-        } else {
-            if ((array[o] = next_array(x)) == NULL) return NULL;
+        } else if ((array[o] = next_array(x)) == NULL) {
+            return NULL;
+        }
+        if (array[o]) {
             found = PyArray_TYPE(array[o]), axes = PyArray_NDIM(array[o]), own = PyArray_DIMS(array[o]);
             if (axes == 0 || axes > AXES) return NULL;
             if (PyArray_ISFARRAY_RO(array[o]) && axes > 1 && !PyArray_IS_C_CONTIGUOUS(array[o])) {
@@ -1419,11 +1437,10 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
         if (chain[o] == self) {
             of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
         } else if (array[o] || chain[o]) {
-            Cell* source = chain[o] ? (Cell*)operands[o] : NULL;
-            while (k < self->arrays && (self->array[k] != array[o] || self->source[k] != source)) k++;
+            while (k < self->arrays && (self->array[k] != array[o] || self->source[k] != source[o])) k++;
             if (k == self->arrays) {
-                self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)array[o]), self->source[k] = source ? source_new((PyObject*)source) : NULL;
-                self->arrays++, self->sources += source != NULL;
+                self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)array[o]), self->source[k] = source[o] ? source_new((PyObject*)source[o]) : NULL;
+                self->arrays++, self->sources += source[o] != NULL;
             }
             of[o] = (Operand){OF_ARRAY, (short)k};
         } else {

@@ -289,7 +289,6 @@ static int shadow_of(PyObject* a, Raw* shadow) {
     int type;
     if (chain == NULL || (chain->strided && !chain->ordered) || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > limit_now()) return 0;
     type = step_type(chain, STEP_OF(a));
-    memset(shadow, 0, sizeof(*shadow));
     shadow->fields.nd = chain->ndim, shadow->fields.dimensions = shadow->lengths, shadow->fields.strides = shadow->lengths + RAW_AXES;
     if ((shadow->fields.descr = raw_dtypes[type]) == NULL) return 0;
     if (chain->view || chain->place) memcpy(shadow->fields.strides, chain->strides, (size_t)chain->ndim * sizeof(npy_intp));
@@ -338,13 +337,67 @@ static PyObject* view_waits(const Place* at, PyObject* callable, PyObject* const
     return recording_end(&begun, made);
 }
 
+/* Let a cell wait for what is to be written to `root`, of which it shows the part `shown`, on a new tape. */
+static void part_follows(Chain* self, Cell* cell, Cell* root, PyArrayObject* shown) {
+    const Chain* from = CHAIN_OF(root);
+    self->closed = ITEM, self->view = 1;
+    self->item.call = self->item.names = NULL, self->item.total = 0;
+    self->array[0] = NULL, self->source[0] = source_new((PyObject*)root), self->arrays = self->sources = 1;
+    root->waiting_views++;
+    self->place = (PyArrayObject*)Py_NewRef((PyObject*)shown), self->offset = PyArray_BYTES(shown) - PyArray_BYTES(from->place);
+    memcpy(self->strides, PyArray_STRIDES(shown), (size_t)self->ndim * sizeof(npy_intp));
+    self->flat = PyArray_IS_C_CONTIGUOUS(shown) != 0;
+    self->step[0].loops = NULL, self->step[0].out = (short)PyArray_TYPE(shown), self->put[0] = NULL;
+    self->site[0] = (Site){(PyCodeObject*)Py_NewRef((PyObject*)from->site[0].code), from->site[0].offset};
+    self->steps = self->cells = 1, self->cell[0] = cell, cell->before = (Cell*)self, cell->offset = 0;
+    chain_enter(self);
+    tapes_sound("part");
+}
+
+static inline Chain* part_chain(const Chain* from, PyArrayObject* shown) {
+    Chain* self = chain_new(from->state, from->minded, PyArray_NDIM(shown), PyArray_DIMS(shown), size_of(shown));
+    if (self == NULL) PyErr_Clear();
+    return self;
+}
+
+/* The part `at` of what waits to be written, of which `a` is all or a part; NULL, without an exception, where it has to be looked at closer. */
+static PyObject* part_waits(PyObject* a, const Place* at) {
+    const Chain* from = CHAIN_OF(a);
+    Cell *root = from->view ? from->source[0] : (Cell*)a, *cell = NULL;
+    Chain* self = NULL;
+    PyArrayObject* shown;
+    if (at->ndim > RAW_AXES || !has_elements(at) || kept_count == 0 || waiting_count >= CHAINS_MOST || (shown = raw_view(from->place, at->ndim, at->dims, at->strides, at->data)) == NULL) return PyErr_Clear(), NULL;
+    if ((self = part_chain(CHAIN_OF(root), shown))) {
+        cell = chain_cell(); /* a kept one */
+        Py_SETREF(cell->view, Py_NewRef(owner_of((PyObject*)root)));
+        part_follows(self, cell, root, shown);
+    }
+    Py_DECREF(shown);
+    return (PyObject*)cell;
+}
+
+/* Whether a key names an element of what has so many axes, which is asked for then; of most keys. */
+static inline int names_element(PyObject* key, int ndim) {
+    if (!PyTuple_CheckExact(key)) return ndim == 1 && PyLong_CheckExact(key);
+    if (PyTuple_GET_SIZE(key) != ndim) return 0;
+    while (ndim--)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(key, ndim))) return 0;
+    return 1;
+}
+
 /* `a[key]` of integers and slices, of what waits; NULL as for `view_waits`. */
 static PyObject* getitem_callable; /* `operator.getitem` */
 static PyObject* getitem_waits(PyObject* a, PyObject* key) {
-    PyObject* args[2] = {a, key};
+    PyObject *args[2] = {a, key}, *made;
+    PyArrayObject* place;
     Raw shadow;
     Place at;
-    if (getitem_callable == NULL || !is_basic(key) || !shadow_of(a, &shadow) || !place_of((PyArrayObject*)&shadow, key, &at)) return NULL;
+    if (getitem_callable == NULL || CHAIN_OF(a) == NULL || names_element(key, CHAIN_OF(a)->ndim) || !is_basic(key)) return NULL;
+    if ((place = CHAIN_OF(a)->place) && CHAIN_OF(a)->users == 0) {
+        if (!place_of(place, key, &at)) return NULL;
+        if ((made = part_waits(a, &at))) return made;
+    }
+    if (!shadow_of(a, &shadow) || !place_of((PyArrayObject*)&shadow, key, &at)) return NULL;
     return view_waits(&at, getitem_callable, args, 2);
 }
 

@@ -332,6 +332,12 @@ typedef struct {
     char* data;
 } Place;
 
+static inline int has_elements(const Place* at) {
+    for (int k = 0; k < at->ndim; k++)
+        if (at->dims[k] == 0) return 0;
+    return 1;
+}
+
 static inline int integer_of(PyObject* x, npy_intp* to) {
     if (IS_A(x, NPY_LONG)) return *to = PyArrayScalar_VAL(x, Long), 1;
     if (!PyLong_CheckExact(x)) return 0;
@@ -339,13 +345,30 @@ static inline int integer_of(PyObject* x, npy_intp* to) {
     return *to == -1 && PyErr_Occurred() ? (PyErr_Clear(), 0) : 1;
 }
 
-static inline int is_bound(PyObject* x) { return x == Py_None || PyLong_CheckExact(x) || IS_A(x, NPY_LONG); }
+/* What a slice takes of `length` elements: how many (-1, without an exception, where NumPy has to see to it), from which one on, how far apart.  None where there are none, as NumPy has it. */
+static inline npy_intp slice_taken(const PySliceObject* slice, npy_intp length, npy_intp* first, npy_intp* step) {
+    npy_intp at, stop, none;
+    if (slice->step == Py_None) *step = 1;
+    else if (!integer_of(slice->step, step) || *step == 0 || *step < -PY_SSIZE_T_MAX) return -1;
+    none = *step < 0 ? -1 : 0; /* before the first, or behind the last, which a slice backwards ends with */
+    if (slice->start == Py_None) at = *step < 0 ? length - 1 : 0;
+    else if (!integer_of(slice->start, &at)) return -1;
+    else if (at < 0 && (at += length) < 0) at = none;
+    else if (at >= length) at = length + none;
+    if (slice->stop == Py_None) stop = *step < 0 ? -1 : length;
+    else if (!integer_of(slice->stop, &stop)) return -1;
+    else if (stop < 0 && (stop += length) < 0) stop = none;
+    else if (stop >= length) stop = length + none;
+    length = *step == 1 ? stop - at : *step < 0 ? (at > stop ? (at - stop - 1) / -*step + 1 : 0) : at < stop ? (stop - at - 1) / *step + 1 : 0;
+    *first = at;
+    return length > 0 ? length : (*first = 0, *step = 1, 0);
+}
 
 /* 0, without an exception, where NumPy has to see to it: elements, other keys, and such as it refuses. */
 static int place_of(PyArrayObject* x, PyObject* key, Place* to) {
     PyObject** parts = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
     Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1;
-    npy_intp length, at, stop, step;
+    npy_intp length, at, step;
     int axis = 0, ndim = PyArray_NDIM(x), ellipsis = 0;
     if (n == 0 || n > PLACE_AXES || ndim > PLACE_AXES) return 0;
     to->ndim = 0, to->data = PyArray_BYTES(x);
@@ -365,11 +388,7 @@ static int place_of(PyArrayObject* x, PyObject* key, Place* to) {
         if (axis == ndim) return 0;
         length = PyArray_DIM(x, axis);
         if (PySlice_Check(part)) {
-            PySliceObject* slice = (PySliceObject*)part;
-            if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return 0;
-            if (PySlice_Unpack(part, &at, &stop, &step) < 0) return PyErr_Clear(), 0;
-            length = PySlice_AdjustIndices(length, &at, &stop, step);
-            if (length <= 0) length = at = 0, step = 1; /* as NumPy has it */
+            if ((length = slice_taken((PySliceObject*)part, length, &at, &step)) < 0) return 0;
             to->dims[to->ndim] = length;
             to->strides[to->ndim++] = (npy_intp)((npy_uintp)PyArray_STRIDE(x, axis) * (npy_uintp)step);
         } else if (integer_of(part, &at)) {

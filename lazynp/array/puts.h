@@ -54,8 +54,8 @@ static int put_ready(const Chain* self, const Chain* chain, int k, int* meets) {
         if (how < 0) return 0;
         *meets |= how;
     }
-    for (const Chain* other = waiting.after; other != &waiting; other = other->after)
-        if (other != chain && other != self && other->serial < self->serial && tape_reads(other, self->to)) return 0;
+    for (const Chain* other = waiting.after; other != &waiting && other->serial < self->serial; other = other->after)
+        if (other != chain && tape_reads(other, self->to)) return 0;
     return 1;
 }
 
@@ -107,9 +107,9 @@ static int put_source(Chain* self, int k) {
 static int put_write(Chain* self) {
     Chain* other = waiting.after;
     int failed;
-    while (other != &waiting && self->cell[0]) { /* what was recorded before reads what was there before */
+    while (other != &waiting && other->serial < self->serial && self->cell[0]) { /* what was recorded before reads what was there before */
         const Cell* value = self->source[0];
-        if (other == self || other->serial > self->serial || other->failed || (other->users && other->runner == PyThreadState_Get()) ||
+        if (other->failed || (other->users && other->runner == PyThreadState_Get()) ||
             (value && WAITS(value) && other == CHAIN_OF(value)) || !tape_reads(other, self->to)) {
             other = other->after;
             continue;

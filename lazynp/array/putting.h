@@ -55,8 +55,9 @@ static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
         met.held++;
     }
     if (part && part->weakrefs) return 0;
-    for (const Chain* chain = waiting.after; a->waiting_views && chain != &waiting; chain = chain->after)
-        if (chain->view && chain->source[0] == a && chain->cell[0] && chain->cell[0] != part) return 0;
+    if (a->waiting_views > (part && WAITS(part) && CHAIN_OF(part)->view && CHAIN_OF(part)->source[0] == a)) return 0;
+    if (WAITS(a)) return 1; /* it was so when it began to wait, and who has been shown it since had it computed */
+    if (IS_RAW(x) && met.memory == (PyObject*)x && ((Raw*)x)->views == 0 && Py_REFCNT(x) == 1) return 1;
     met_walk(&met, met_forget, own, parts);
     met_walk(&met, met_count, own, parts);
     met_walk(&met, met_check, own, parts);
@@ -83,17 +84,17 @@ static void target_poison(const Target* to) {
     poisoned++;
 }
 
-/* Have `value`, which waits, written into a place of what `a` shows, later: whether that was recorded.  `part`: see `shown_by_one`.  No code of a program's runs. */
-static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part) {
+/* Have `value`, which waits, written into a place of what `a` shows, later: whether that was recorded.  `part`: see `shown_by_one`; `there`: an array that shows the place, or NULL.  No code of a program's runs. */
+static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part, PyArrayObject* there) {
     Chain *from = IS_CHAIN(value) ? CHAIN_OF(value) : NULL, *self;
     PyArrayObject *x = put_place(a), *to;
     Cell* old = NULL;
-    int read = 0;
+    int read = !poisons_now;
     if (from == NULL || x == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
-    if (from->size == 0 || from->size * PyArray_ITEMSIZE(x) < put_from || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
+    if (from->size == 0 || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
     if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !shown_by_one(a, x, part)) return 0;
     if (may_overlap_itself(at->ndim, at->dims, at->strides, PyArray_ITEMSIZE(x))) return 0; /* backwards, or elements that are shown several times */
-    if ((to = raw_view(x, at->ndim, at->dims, at->strides, at->data)) == NULL) return PyErr_Clear(), 0;
+    if ((to = there ? (PyArrayObject*)Py_NewRef((PyObject*)there) : raw_view(x, at->ndim, at->dims, at->strides, at->data)) == NULL) return PyErr_Clear(), 0;
     if ((WAITS(a) && (old = chain_cell()) == NULL) || (self = chain_new(from->state, 0, PyArray_NDIM(x), PyArray_DIMS(x), size_of(x))) == NULL) {
         Py_DECREF(to), Py_XDECREF(old);
         return PyErr_Clear(), 0;
@@ -115,12 +116,11 @@ static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part) {
         Py_SETREF(a->base, Py_NewRef((PyObject*)&waiting_value));
     }
     self->steps = self->cells = 1, self->cell[0] = a, a->before = (Cell*)self, a->offset = 0;
-    for (Chain* other = waiting.after; other != &waiting; other = other->after)
-        if ((poisons_now || !other->fixed) && tape_reads(other, to)) other->fixed = read = 1;
+    for (const Chain* other = waiting.after; other != &waiting && !read; other = other->after) read = tape_reads(other, to);
     if (from->closed != ITEM) from->put[STEP_OF(value)] = self;
     chain_enter(self);
     tapes_sound("put");
-    if (poisons_now && !read) target_poison(&self->target);
+    if (!read) target_poison(&self->target);
     return 1;
 }
 
@@ -139,14 +139,38 @@ static int put_into(PyObject* a, PyObject* key, PyObject* value) {
     if (Py_TYPE(a) != array_type || !IS_CHAIN(value) || !is_basic(key)) return 0;
     if (waiting_count >= CHAINS_MOST && (tapes_bound() < 0 || !IS_CHAIN(value))) return 0; /* the oldest one was computed, which may have been that of the value */
     if ((x = put_place((Cell*)a)) == NULL || !place_of(x, key, &at)) return 0;
-    return put_is_there(x, &at, a, value) || put_recorded((Cell*)a, &at, value, NULL);
+    return put_is_there(x, &at, a, value) || put_recorded((Cell*)a, &at, value, NULL, NULL);
+}
+
+/* Let `v`, an intermediate result that shows the part of `a` which waits to be written, show what is written: whether that was done. */
+static int part_moves(Cell* v, Cell* a) {
+    Chain *self = WAITS(v) ? CHAIN_OF(v) : NULL, *put = CHAIN_OF(a);
+    PyArrayObject* to = put->to;
+    Cell* before;
+    if (v->readers || v->waiting_views || v->weakrefs || v->readonly != Py_False) return 0;
+    if (self == NULL) {
+        if (v->base != (PyObject*)to || v->view == Py_None || (self = part_chain(put, to)) == NULL) return 0;
+        Py_SETREF(v->base, Py_NewRef((PyObject*)&waiting_value)); /* the write has the other reference */
+        return part_follows(self, v, a, to), 1;
+    }
+    if (self->arrays != 1 || self->users || self->place != to) return 0;
+    before = self->source[0]; /* the old value, which the write waits for */
+    before->waiting_views--, a->waiting_views++;
+    self->source[0] = source_new((PyObject*)a);
+    chain_leave(self);
+    self->serial = ++chain_serial;
+    chain_enter(self);
+    source_drop(before);
+    tapes_sound("moved");
+    return 1;
 }
 
 /* The part of `a` that waits to be written; NULL with an exception. */
 static PyObject* put_part(PyObject* a, const Place* at) {
     PyArrayObject* x = CHAIN_OF(a)->place;
-    PyObject *args[2] = {a, Py_Ellipsis}, *found;
+    PyObject *args[2] = {a, Py_Ellipsis}, *found = part_waits(a, at);
     Place shadow = *at; /* as `shadow_of` has it */
+    if (found) return found;
     shadow.data = (char*)0 + (at->data - PyArray_BYTES(x));
     found = view_waits(&shadow, getitem_callable, args, 2);
     if (found || PyErr_Occurred() || settle_cell(a) < 0) return found;
@@ -173,11 +197,11 @@ static PyObject* put_in_place(Loops* loops, PyObject* v, PyObject* b) {
         if (passing && owner_of(v) != v) a = v == part_view ? (Cell*)part_parent : (Cell*)owner_of(v);
         else passing = 0;
     }
-    if (x == NULL || a == NULL || Py_TYPE(a) != array_type || size_of(x) * PyArray_ITEMSIZE(x) < put_from || !place_whole(x, &at)) return NULL;
+    if (x == NULL || a == NULL || Py_TYPE(a) != array_type || size_of(x) == 0 || !place_whole(x, &at)) return NULL;
     Py_INCREF(a);
     made = step_next(loops, v, b);
     if (made == NULL) made = chain_step(loops, v, b);
-    if (made && IS_CHAIN(made) && put_place(a) && put_recorded(a, &at, made, passing ? (Cell*)v : NULL)) found = passing ? put_part((PyObject*)a, &at) : Py_NewRef(v);
+    if (made && IS_CHAIN(made) && put_place(a) && put_recorded(a, &at, made, passing ? (Cell*)v : NULL, passing && IS_RAW(x) ? x : NULL)) found = passing && !part_moves((Cell*)v, a) ? put_part((PyObject*)a, &at) : Py_NewRef(v);
     Py_DECREF(a), Py_XDECREF(made);
     return found;
 }

@@ -11,18 +11,19 @@
 #define FEW 1024  /* elements: of more, NumPy looks for the best order of the axes */
 
 /* Copy elements of `size` bytes to a place; `strides` are those of what they come from, all zero of a number. */
-static void place_copy(Place to, const char* from, const npy_intp* strides, npy_intp size) {
-    npy_intp at[2 * PLACE_AXES] = {0}, rows = 1;
-    int last = to.ndim - 1;
-    for (int k = 0; k < last; k++) rows *= to.dims[k];
-    while (elements_copy(to.data, to.strides[last], from, strides[last], to.dims[last], size), --rows) {
+static void place_copy(const Place* place, const char* from, const npy_intp* strides, npy_intp size) {
+    npy_intp at[2 * PLACE_AXES], rows = 1;
+    char* to = place->data;
+    int last = place->ndim - 1;
+    for (int k = 0; k < last; k++) rows *= place->dims[k], at[k] = 0;
+    while (elements_copy(to, place->strides[last], from, strides[last], place->dims[last], size), --rows) {
         for (int k = last - 1; k >= 0; k--) {
-            if (++at[k] < to.dims[k]) {
-                to.data += to.strides[k], from += strides[k];
+            if (++at[k] < place->dims[k]) {
+                to += place->strides[k], from += strides[k];
                 break;
             }
             at[k] = 0; /* back to the first; a stride of one element may lead anywhere */
-            to.data -= to.strides[k] * (to.dims[k] - 1), from -= strides[k] * (to.dims[k] - 1);
+            to -= place->strides[k] * (place->dims[k] - 1), from -= strides[k] * (place->dims[k] - 1);
         }
     }
 }
@@ -41,7 +42,7 @@ static int copy_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     Place some = *self->to;
     (void)thread;
     some.dims[0] = count, some.data += first * some.strides[0];
-    place_copy(some, self->from + first * self->strides[0], self->strides, self->size);
+    place_copy(&some, self->from + first * self->strides[0], self->strides, self->size);
     return 0;
 }
 
@@ -56,35 +57,35 @@ static void place_copied(const Place* to, const char* from, const npy_intp* stri
 }
 
 /* Write an array `y` or a number to a place in `x`: whether that was done.  `shares`: who calls holds all that is read and written, so that several threads may take part, and others run meanwhile. */
-static int place_written(PyArrayObject* x, Place to, PyObject* value, PyArrayObject* y, int shares) {
-    npy_intp size = PyArray_ITEMSIZE(x), none[2 * PLACE_AXES] = {0}, rows = 1, n, step, from_step = 0;
+static int place_written(PyArrayObject* x, const Place* to, PyObject* value, PyArrayObject* y, int shares) {
+    static const npy_intp none[2 * PLACE_AXES];
+    npy_intp size = PyArray_ITEMSIZE(x), rows = 1, n, step, from_step = 0;
     const npy_intp* strides = y ? PyArray_STRIDES(y) : none;
     const char* from;
     Value number;
-    int last = to.ndim - 1;
-    n = to.dims[last], step = to.strides[last];
+    int last = to->ndim - 1;
+    n = to->dims[last], step = to->strides[last];
     if (y) {
-        if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != to.ndim || !PyArray_ISBEHAVED_RO(y)) return 0;
-        if (memcmp(PyArray_DIMS(y), to.dims, (size_t)to.ndim * sizeof(npy_intp))) return 0;
-        if (PyArray_BYTES(y) == to.data && memcmp(PyArray_STRIDES(y), to.strides, (size_t)to.ndim * sizeof(npy_intp)) == 0) return 1; /* itself */
-        from = PyArray_BYTES(y), from_step = PyArray_STRIDE(y, last);
+        if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != to->ndim || !PyArray_ISBEHAVED_RO(y) || !same_lengths(PyArray_DIMS(y), to->dims, to->ndim)) return 0;
+        if (PyArray_BYTES(y) == to->data && same_lengths(strides, to->strides, to->ndim)) return 1; /* itself */
+        from = PyArray_BYTES(y), from_step = strides[last];
     } else {
         if (!value_of(value, PyArray_TYPE(x), &number)) return 0;
         from = (char*)&number;
     }
-    for (int k = 0; k < last; k++) rows *= to.dims[k];
+    for (int k = 0; k < last; k++) rows *= to->dims[k];
     if (rows * n == 0) return 1;
     if (rows * n > FEW && (n < SHORT || step != size || (y && from_step != size))) return 0;
     if (y) {
-        Reach ours = reach_of(to.data, to.ndim, to.dims, to.strides, size), theirs = reach_of(from, to.ndim, to.dims, PyArray_STRIDES(y), size);
+        Reach ours = reach_of(to->data, to->ndim, to->dims, to->strides, size), theirs = reach_of(from, to->ndim, to->dims, strides, size);
         if (ours.low < theirs.high && theirs.low < ours.high) {
             char beside[2048];
             if (last > 0 || n * size > (npy_intp)sizeof(beside)) return 0;
             elements_copy(beside, size, from, from_step, n, size);
-            return elements_copy(to.data, step, beside, size, n, size), 1;
+            return elements_copy(to->data, step, beside, size, n, size), 1;
         }
     }
-    if (shares && rows * n * size >= COPY_SHARED) place_copied(&to, from, strides, rows * n, size);
+    if (shares && rows * n * size >= COPY_SHARED) place_copied(to, from, strides, rows * n, size);
     else place_copy(to, from, strides, size);
     return 1;
 }
@@ -92,7 +93,7 @@ static int place_written(PyArrayObject* x, Place to, PyObject* value, PyArrayObj
 /* `x[key] = value`, likewise. */
 static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObject* y, int shares) {
     Place to;
-    return is_written_plainly(x) && place_of(x, key, &to) && place_written(x, to, value, y, shares);
+    return is_written_plainly(x) && place_of(x, key, &to) && place_written(x, &to, value, y, shares);
 }
 
 /* `x[...] = y`, of arrays; -1 with an exception. */
@@ -100,7 +101,7 @@ static int copied_over(PyObject* x, PyObject* y) {
     PyArrayObject *to = (PyArrayObject*)x, *from = (PyArrayObject*)y;
     Place all;
     if (!PyArray_Check(x)) return PyErr_SetString(PyExc_TypeError, "what is written is no array"), -1;
-    if (PyArray_CheckExact(x) && PyArray_CheckExact(y) && is_written_plainly(to) && place_whole(to, &all) && place_written(to, all, y, from, 1)) return 0;
+    if (PyArray_CheckExact(x) && PyArray_CheckExact(y) && is_written_plainly(to) && place_whole(to, &all) && place_written(to, &all, y, from, 1)) return 0;
     return PyArray_CopyObject(to, y);
 }
 

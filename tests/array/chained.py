@@ -252,9 +252,9 @@ def canonical(x: Any) -> bytes:
 
 
 @contextmanager
-def chains_of(sizes: tuple[int, int, int], work: int = NEVER, written: int = 16384) -> Iterator[None]:
-    """Within, tapes begin at other sizes; what has cost ``work`` element operations is compiled; writes of ``written`` bytes wait."""
-    core.chain_sizes(*sizes, work, written)
+def chains_of(sizes: tuple[int, int, int], work: int = NEVER) -> Iterator[None]:
+    """Within, tapes begin at other sizes; what has cost ``work`` element operations is compiled."""
+    core.chain_sizes(*sizes, work)
     try:
         yield
     finally:
@@ -264,7 +264,7 @@ def chains_of(sizes: tuple[int, int, int], work: int = NEVER, written: int = 163
 def differs(seed: int, work: int = NEVER) -> str | None:
     """What differs in a program, if anything does; it runs a second time where it is compiled in its first."""
     program = Program(seed)
-    with config.override(tape_limit=65536), chains_of(program.sizes, work, seed % 3 * 4096):
+    with config.override(tape_limit=65536), chains_of(program.sizes, work):
         config.kernels_above = 65536  # `sin` of as many has NumPy's bits, too
         ours = run(program, lazynp)
         if work != NEVER:

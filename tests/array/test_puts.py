@@ -12,7 +12,6 @@ import pickle
 import random
 import tracemalloc
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -119,21 +118,13 @@ def run(seed: int, np: Any) -> list[Any]:
     return found + [(name, x.dtype, x.shape, chained.canonical(x)) for name, x in values]
 
 
-@pytest.fixture(params=[0, 16384], ids=["all", "large"])
-def written(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Writes of parts of one element and more wait, or those that wait by default."""
-    with chained.chains_of(chained.SIZES[0], chained.NEVER, request.param):
-        yield
-
-
 def check(first: int, past: int) -> None:
     with numpy.errstate(all="ignore"), lazynp.errstate(all="ignore"):
         for seed in range(first, past):
             assert run(seed, lazynp) == run(seed, numpy), seed
 
 
-@pytest.mark.usefixtures("written")
-@pytest.mark.parametrize("first", range(0, 600, 30))
+@pytest.mark.parametrize("first", range(0, 1200, 30))
 def test_random_programs(first: int) -> None:
     check(first, first + 30)
 
@@ -142,15 +133,14 @@ def test_nobody_reads_memory_whose_write_waits() -> None:
     """It holds what is no number meanwhile, unless something that waits is to read it first."""
     before = core.poisons(True)
     try:
-        with chained.chains_of(chained.SIZES[0], chained.NEVER, 0):
-            check(20_000, 20_200)
+        check(20_000, 20_200)
     finally:
         assert core.poisons(False) > before + 20
 
 
 @pytest.mark.parametrize("first", range(10_000, 10_200, 20))
 def test_random_programs_as_machine_code(first: int) -> None:
-    with chained.chains_of(chained.SIZES[0], 0, 0):
+    with chained.chains_of(chained.SIZES[0], 0):
         for seed in range(first, first + 20):
             for _ in range(2):
                 check(seed, seed + 1)
@@ -247,7 +237,6 @@ def of_what_waits(np: Any, x: Any, y: Any, u: Any) -> Any:
 WORKS = [named, read_between, held_views, parts_in_place, several_of_one_tape, swapped, from_reductions, of_what_waits]
 
 
-@pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("work", WORKS)
 def test_writes_leave_what_numpy_leaves(work: Any) -> None:
     assert values(lazynp, work) == values(numpy, work)
@@ -264,6 +253,30 @@ def test_a_value_that_goes_is_computed_where_it_is_to_lie() -> None:
     x, y, u = begun()
     _, counts = counted(lambda: (named(lazynp, x, y, u), u[0, 0]))
     assert counts[:2] == (1, 0)  # one pass for three of them
+
+
+@pytest.mark.parametrize("n", [1, 10, 1000, 100_000])
+def test_parts_of_every_size_wait(n: int) -> None:
+    x, y, u = lazynp.arange(2.0 * n).reshape(2, n), lazynp.ones((2, n)), lazynp.zeros((4, n))
+    lazynp.realize(x, y, u)
+    core.settle()
+    before = core.chain_counts()
+    u[1] = x[0] * y[1]
+    u[2:] += x - y
+    u[0] -= u[1] * 2
+    u[1:3] *= u[:2] + 1
+    for k in range(1, 4):
+        u[k] -= 0.5 * u[k - 1]
+    assert core.chain_counts() == before
+    theirs = numpy.zeros((4, n))
+    a, b = numpy.arange(2.0 * n).reshape(2, n), numpy.ones((2, n))
+    theirs[1] = a[0] * b[1]
+    theirs[2:] += a - b
+    theirs[0] -= theirs[1] * 2
+    theirs[1:3] *= theirs[:2] + 1
+    for k in range(1, 4):
+        theirs[k] -= 0.5 * theirs[k - 1]
+    assert numpy.array_equal(numpy.asarray(u), theirs)
 
 
 def test_nothing_is_computed_before_somebody_looks() -> None:
@@ -379,7 +392,6 @@ def test_a_value_that_was_asked_for_and_written_since() -> None:
     assert numpy.array_equal(numpy.asarray(u)[1:-1, 1:-1], numpy.asarray(x) - numpy.asarray(y))
 
 
-@pytest.mark.usefixtures("written")
 def test_parts_without_elements() -> None:
     x, y, u = begun()
     u[1:1] = (x * y)[1:1, :1] * 2 + u[3:3]
