@@ -863,12 +863,19 @@ static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
     return 1;
 }
 
+/* Whether nobody but the cell has the memory, nor waits for its value: then nothing that waits reads it. */
+static inline int is_unread(const Cell* a, PyArrayObject* x) {
+    if (Py_REFCNT(x) != 1 || a->readers || a->view != Py_None) return 0;
+    return IS_RAW(x) ? FIELDS(x)->base == NULL && ((Raw*)x)->holds == NULL && ((Raw*)x)->views == 0 : Py_TYPE(x) == &PyArray_Type && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA);
+}
+
 /* The same of an array while something waits, of which only what reads the memory is computed; 0, perhaps with an exception, where all of it has to be. */
 static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject* x;
     int done;
     if (faded_count || settle_operand(a) < 0 || settle_key(key) < 0 || settle_operand(value) < 0) return 0;
     if ((x = plain_of(a)) == NULL || (plain_of(value) == NULL && !is_number(value))) return 0;
+    if (is_unread((Cell*)a, x)) return written_plainly(x, key, value);
     Py_INCREF(x); /* handlers of warnings may run, and have others in the place of these */
     done = readers_settle(x) == 0 && !IS_CHAIN(a) && !IS_CHAIN(key) && !IS_CHAIN(value) && plain_of(a) == x && written_plainly(x, key, value);
     Py_DECREF(x);
