@@ -83,6 +83,7 @@ cdef extern from "counting.h":
     PyObject* config_dict
     PyObject* at_hand_name
     PyObject* kernels_above_name
+    PyObject* costly_above_name
     PyObject* getitem_callable
     PyObject* layout_method
     int SEQUENCE
@@ -175,6 +176,7 @@ def _quiet(function, *args):
 config_dict = _keep(vars(config))
 getitem_callable, transpose_callable = _keep(getitem), _keep(attrgetter("T"))
 at_hand_name, kernels_above_name = _keep(PyUnicode_InternFromString("at_hand")), _keep(PyUnicode_InternFromString("kernels_above"))
+costly_above_name = _keep(PyUnicode_InternFromString("costly_above"))
 axis_name = _keep(PyUnicode_InternFromString("axis"))
 call_name = _keep(PyUnicode_InternFromString("__call__"))
 keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))

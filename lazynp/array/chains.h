@@ -741,14 +741,40 @@ static void chain_resize(npy_intp from, npy_intp row, npy_intp block, long long 
 
 /* Casts ---------------------------------------------------------------------------------------------------------------------------- */
 
+#define NUMBER_OF(X) (sizeof(X) == sizeof(npy_long) ? NPY_LONG : NPY_LONGLONG) /* of the integers of 64 bits NumPy has two */
+
+static int cast_type_npy_bool(void) { return NPY_BOOL; }
+static int cast_type_npy_byte(void) { return NPY_BYTE; }
+static int cast_type_npy_ubyte(void) { return NPY_UBYTE; }
+static int cast_type_npy_short(void) { return NPY_SHORT; }
+static int cast_type_npy_ushort(void) { return NPY_USHORT; }
+static int cast_type_npy_int(void) { return NPY_INT; }
+static int cast_type_npy_uint(void) { return NPY_UINT; }
+static int cast_type_npy_int64(void) { return NPY_INT64; }
+static int cast_type_npy_uint64(void) { return NPY_UINT64; }
+static int cast_type_npy_half(void) { return NPY_HALF; }
+static int cast_type_npy_float(void) { return NPY_FLOAT; }
+static int cast_type_npy_double(void) { return NPY_DOUBLE; }
+static int cast_type_npy_cfloat(void) { return NPY_CFLOAT; }
+static int cast_type_npy_cdouble(void) { return NPY_CDOUBLE; }
+
 /* What NumPy does to an operand before its loop gets it: numbers of one type as those of another that holds them, or a float of 64 bits. */
 static Loops cast_loops[TYPES]; /* by the type that they become */
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("O3")
+#endif
 #define CAST(FROM, TO) \
     static void cast_##FROM##_##TO(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
         const char* from = args[0]; \
         char* to = args[1]; \
         (void)data; \
+        if (steps[0] == sizeof(FROM) && steps[1] == sizeof(TO)) { /* neighbours */ \
+            if (cast_type_##FROM() == cast_type_##TO()) memmove(to, from, (size_t)dims[0] * sizeof(TO)); \
+            else for (npy_intp k = 0; k < dims[0]; k++) ((TO*)to)[k] = (TO)((const FROM*)from)[k]; \
+            return; \
+        } \
         for (npy_intp k = dims[0]; k > 0; k--, from += steps[0], to += steps[1]) *(TO*)to = (TO)*(const FROM*)from; \
     }
 #define CAST_TO_LARGER(X, TO) X(npy_bool, TO) X(npy_byte, TO) X(npy_ubyte, TO)
@@ -769,6 +795,9 @@ static Loops cast_loops[TYPES]; /* by the type that they become */
     X(npy_double, npy_int64) X(npy_float, npy_int64)
 CASTS(CAST)
 ASKED_CASTS(CAST)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 /* Real numbers as complex ones. */
 #define CAST_COMPLEX(FROM, TO, PART) \
     static void cast_##FROM##_##TO(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
@@ -810,23 +839,6 @@ static inline float half_value(npy_half x) {
     }
 CAST_HALF(npy_float)
 CAST_HALF(npy_double)
-
-#define NUMBER_OF(X) (sizeof(X) == sizeof(npy_long) ? NPY_LONG : NPY_LONGLONG) /* of the integers of 64 bits NumPy has two */
-
-static int cast_type_npy_bool(void) { return NPY_BOOL; }
-static int cast_type_npy_byte(void) { return NPY_BYTE; }
-static int cast_type_npy_ubyte(void) { return NPY_UBYTE; }
-static int cast_type_npy_short(void) { return NPY_SHORT; }
-static int cast_type_npy_ushort(void) { return NPY_USHORT; }
-static int cast_type_npy_int(void) { return NPY_INT; }
-static int cast_type_npy_uint(void) { return NPY_UINT; }
-static int cast_type_npy_int64(void) { return NPY_INT64; }
-static int cast_type_npy_uint64(void) { return NPY_UINT64; }
-static int cast_type_npy_half(void) { return NPY_HALF; }
-static int cast_type_npy_float(void) { return NPY_FLOAT; }
-static int cast_type_npy_double(void) { return NPY_DOUBLE; }
-static int cast_type_npy_cfloat(void) { return NPY_CFLOAT; }
-static int cast_type_npy_cdouble(void) { return NPY_CDOUBLE; }
 
 /* `cast(number)` returns a function of one array that is called in the place of a loop; by the number of the type that an array becomes. */
 static int casts_fill(PyObject* cast) {

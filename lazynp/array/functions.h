@@ -1363,6 +1363,21 @@ static int beside_number(int type, PyObject* number) {
 }
 
 /* `concatenate([...])` and `concatenate([...], axis)`; the list becomes a tuple, which nobody changes. */
+/* The items of a list one behind the other; they have one dtype, else NumPy joins them. */
+static PyArrayObject* joined_by_loops(Chain* self) {
+    npy_intp rows = 1, bytes, across, inner;
+    PyArrayObject* made;
+    char* to;
+    for (int k = 0; k < self->arrays; k++)
+        if (PyArray_TYPE(self->array[k]) != self->step[0].out) return NULL;
+    if ((made = raw_new(self->ndim, self->dims, self->step[0].out, self->size)) == NULL) return NULL;
+    for (int k = 0; k < self->item.axis; k++) rows *= self->dims[k];
+    to = PyArray_BYTES(made), across = self->size * PyArray_ITEMSIZE(made) / rows, inner = across / self->dims[self->item.axis];
+    for (int k = 0; k < self->arrays; k++, to += bytes)
+        if ((bytes = PyArray_DIM(self->array[k], self->item.axis) * inner)) rows_copied(to, across, PyArray_BYTES(self->array[k]), bytes, rows, bytes);
+    return made;
+}
+
 static int joined_call(Call* call, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     npy_intp dims[AXES], length = 0;
     PyObject** items = PySequence_Fast_ITEMS(args[0]);
@@ -1388,6 +1403,7 @@ static int joined_call(Call* call, PyObject* const* args, Py_ssize_t n, PyObject
     memcpy(dims, call->read[0].dims, (size_t)ndim * sizeof(npy_intp));
     dims[axis] = length;
     call_gives(call, type, ndim, dims);
+    if (call->size) call->by_loops = joined_by_loops, call->axis = axis;
     return 1;
 }
 
@@ -1493,7 +1509,11 @@ static PyArrayObject* roll_by_loops(Chain* self) {
     if ((made = raw_new(self->ndim, self->dims, self->step[0].out, self->size)) == NULL) return NULL;
     block = of.length * of.inner, kept = block - of.shift * of.inner;
     char *from = PyArray_BYTES(x), *to = PyArray_BYTES(made), *end = to + self->size * size;
-    for (; to < end; to += block, from += block) memcpy(to + block - kept, from, (size_t)kept), memcpy(to, from + kept, (size_t)(block - kept));
+    if (block < end - to) {
+        for (; to < end; to += block, from += block) memcpy(to + block - kept, from, (size_t)kept), memcpy(to, from + kept, (size_t)(block - kept));
+    } else {
+        rows_copied(to + block - kept, 0, from, 0, 1, kept), rows_copied(to, 0, from + kept, 0, 1, block - kept);
+    }
     return made;
 }
 
@@ -2048,7 +2068,7 @@ static PyObject* numpys_or_own(PyObject* ufunc, PyObject* x);
 static PyObject* foreign_unary(PyUFuncObject* ufunc, PyObject* a) {
     PyArrayObject* x = memory_of(a);
     PyObject *before, *found, *plain = (PyObject*)x;
-    if (x == NULL || ufunc->nin != 1 || ufunc->nout != 1 || ufunc->core_enabled || PyArray_SIZE(x) > limit_now() / 4) return NULL;
+    if (x == NULL || ufunc->nin != 1 || ufunc->nout != 1 || ufunc->core_enabled || PyArray_SIZE(x) > costly_above()) return NULL;
     Py_INCREF(plain);
     before = pool_begin(PyArray_SIZE(x) * 8);
     found = PyObject_Vectorcall(numpys_or_own((PyObject*)ufunc, a), &plain, 1, NULL);
@@ -2114,7 +2134,7 @@ typedef struct Ufunc {
     int real;   /* complex numbers are not NumPy's loop's */
     int theirs; /* NumPy answers calls of any form */
     int product, multiplies; /* of matrices and vectors; it is `matmul` */
-    int costly; /* computed by the kernels' functions from a quarter of the limit on: they are faster, whatever stands around it */
+    int costly; /* computed by the kernels' functions of more than `costly_above` elements: they are faster, whatever stands around it */
     Loops* kernels; /* those that need no kernel; may be NULL */
     Loops* own; /* those that are polynomials of lazynp's own, for operands of more than `kernels_above` elements; may be NULL */
     PyObject* own_ufunc; /* a ufunc of NumPy's over these loops, for calls of every form */
@@ -2126,11 +2146,11 @@ typedef struct Ufunc {
 } Ufunc;
 static Ufunc* ufuncs_bound;
 
-static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
+static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > costly_above(); }
 
 static int any_too_costly(PyObject* const* args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++)
-        if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && CHAIN_OF(args[k])->size > limit_now() / 4 : too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : seen_of(args[k]))) return 1;
+        if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && CHAIN_OF(args[k])->size > costly_above() : too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : seen_of(args[k]))) return 1;
     return 0;
 }
 

@@ -174,7 +174,7 @@ def captured(x: arrays.ndarray) -> Node:
 
 def is_much(memory: Memory) -> bool:
     """Tell whether so much memory is at hand that copying it, or computing something costly of it by NumPy, is felt."""
-    return memory.size > config.at_hand >> 2
+    return memory.size > config.costly_above
 
 
 def rooted(x: arrays.ndarray) -> tuple[arrays.ndarray, int]:

@@ -9,7 +9,7 @@
 
 #include "numbers.h"
 
-static PyObject *config_dict, *at_hand_name, *kernels_above_name; /* where `config.at_hand` and `config.kernels_above` are looked up */
+static PyObject *config_dict, *at_hand_name, *kernels_above_name, *costly_above_name; /* where `config.at_hand`, `config.kernels_above` and `config.costly_above` are looked up */
 
 static npy_intp setting_found(PyObject* name) {
     PyObject* found = PyDict_GetItem(config_dict, name);
@@ -33,6 +33,7 @@ static npy_intp setting_found(PyObject* name) {
 #endif
 SETTING(limit_now, at_hand_name)           /* elements of the largest array that lies in NumPy's memory; 0: none does */
 SETTING(kernels_above, kernels_above_name) /* elements, of more than which functions such as `exp` have the kernels' bits */
+SETTING(costly_above, costly_above_name)   /* elements, of more than which those do that cost NumPy much, such as `power` */
 
 /* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`; and who else may write it: `Draft.lease`, `Draft.outside`. */
 typedef struct {

@@ -96,8 +96,8 @@ def reason(node: Node, told: bool = False) -> str:
             return "an operand is on a GPU"
         if of > config.at_hand:
             return f"an operand has {of:,} elements, more than {limit()}" if told else f"an operand has more than {limit()} elements"
-    if size > config.at_hand // 4:
-        return f"{node.op.name} of more than a quarter of {limit()} elements is faster in a kernel"
+    if size > config.costly_above:
+        return f"{node.op.name} of more than {config.costly_above:,} elements is faster in a kernel"
     return f"{node.op.name} is not computed at the call"
 
 

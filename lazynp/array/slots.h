@@ -207,14 +207,14 @@ static Loops* power_steps(PyObject* a, PyObject* b) {
     if ((type = small_type(a, &size)) < 0) return NULL;
     if (Py_TYPE(b) == array_type) {
         if ((type != NPY_DOUBLE && type != NPY_FLOAT) || small_type(b, &other) != type) return NULL;
-        return size > limit_now() / 4 || other > limit_now() / 4 ? power_kernels : &power_loops;
+        return size > costly_above() || other > costly_above() ? power_kernels : &power_loops;
     }
-    if (PyTypeNum_ISINTEGER(type)) return is_natural(b) && size <= limit_now() / 4 ? &power_loops : NULL; /* which cannot fail */
+    if (PyTypeNum_ISINTEGER(type)) return is_natural(b) && size <= costly_above() ? &power_loops : NULL; /* which cannot fail */
     if (type != NPY_DOUBLE && type != NPY_FLOAT) return NULL;
     if (PyFloat_CheckExact(b) && PyFloat_AS_DOUBLE(b) == 0.5) return &root_loops;
     if (is_whole(b, -1)) return &reciprocal_loops;
     if (!is_power_number(b)) return NULL;
-    return size > limit_now() / 4 ? power_kernels : &power_loops;
+    return size > costly_above() ? power_kernels : &power_loops;
 }
 
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
@@ -281,7 +281,7 @@ static PyObject* binary_answer(int op, PyObject* a, PyObject* b) {
     }
     PyObject *p = x ? (PyObject*)x : a, *q = y ? (PyObject*)y : b, *found = NULL;
     int arrays = (x != NULL) | (y != NULL) << 1;
-    if (op == POW && arrays && !(arrays == 1 && is_two(b)) && PyArray_SIZE(x ? x : y) > limit_now() / 4) arrays = 0; /* the kernels' bits */
+    if (op == POW && arrays && !(arrays == 1 && is_two(b)) && PyArray_SIZE(x ? x : y) > costly_above()) arrays = 0; /* the kernels' bits */
     if (arrays == 3 ? op == MATMUL ? fits_product(x, y) : fits(x, y) : op != MATMUL && arrays && is_number(arrays == 1 ? b : a)) {
         Py_INCREF(p), Py_INCREF(q);
         if (op == MATMUL) found = direct_product(x, y);

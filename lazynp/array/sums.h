@@ -223,28 +223,39 @@ typedef struct {
     int sides;    /* short rows of operands are laid side by side first */
 } RowsWaiting;
 
+/* Compute some rows from number `row` on, of which those that are combined go to `to`, and combine them; whether an error was raised. */
+static int rows_computed(const RowsWaiting* self, Desk* desk, npy_intp row, npy_intp some, char* to) {
+    const SumRun* run = &self->run;
+    npy_intp size = self->axis.loop->size, length = self->axis.columns, n = some * length;
+    char* out[CHAIN_STEPS];
+    if (self->sides) {
+        for (int k = 0; k < run->chain->steps; k++) out[k] = k == run->summed ? to : run->outs->to[k] ? run->outs->to[k] + row * length * step_size(run->chain, k) : NULL;
+        if (sides_pass(run->chain, run->outs, run->block, run->of, desk, out, row, some)) return 1;
+    }
+    for (npy_intp at = 0; at < n && !self->sides; at += SUM_BLOCK)
+        if (sum_computed(run, row * length + at, n - at < SUM_BLOCK ? n - at : SUM_BLOCK, to + at * size, desk)) return 1;
+    if (run->function && flags_raised(1) & run->pieces.minded) return 1;
+    if (!matrix_reduced(&self->axis, to, some, length, self->axis.to + row * size)) return 1;
+    return self->axis.spread && flags_raised(1) & run->pieces.minded; /* the next steps clear them */
+}
+
 static int waiting_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
     const RowsWaiting* self = (const RowsWaiting*)pieces;
-    const SumRun* run = &self->run;
-    Desk* desk = thread ? desks[thread] : run->desk;
-    double room[SUM_BLOCK];
-    npy_intp size = self->axis.loop->size, length = self->axis.columns, some;
+    Desk* desk = thread ? desks[thread] : self->run.desk;
+    double few[SUM_BLOCK], *room = few;
+    npy_intp size = self->axis.loop->size, length = self->axis.columns, at_once = length > SUM_BLOCK ? 1 : SUM_BLOCK / length, some;
+    int raised = 0;
+    if (at_once * length > SUM_BLOCK && self->stored == NULL && (room = PyMem_RawMalloc((size_t)(length * size))) == NULL) return 1; /* it is stored, then */
     desk->minded = pieces->minded;
-    for (npy_intp row = first; row < first + count; row += some) {
-        char *to = self->stored ? self->stored + row * length * size : (char*)room, *out[CHAIN_STEPS];
-        some = SUM_BLOCK / length < first + count - row ? SUM_BLOCK / length : first + count - row;
-        if (self->sides) {
-            for (int k = 0; k < run->chain->steps; k++) out[k] = k == run->summed ? to : run->outs->to[k] ? run->outs->to[k] + row * length * step_size(run->chain, k) : NULL;
-            if (sides_pass(run->chain, run->outs, run->block, run->of, desk, out, row, some)) return 1;
-        } else if (sum_computed(run, row * length, some * length, to, desk)) {
-            return 1;
-        }
-        if (run->function && flags_raised(1) & pieces->minded) return 1;
-        if (!matrix_reduced(&self->axis, to, some, length, self->axis.to + row * size)) return 1;
-        if (self->axis.spread && flags_raised(1) & pieces->minded) return 1; /* the next steps clear them */
+    for (npy_intp row = first; row < first + count && !raised; row += some) {
+        some = at_once < first + count - row ? at_once : first + count - row;
+        raised = rows_computed(self, desk, row, some, self->stored ? self->stored + row * length * size : (char*)room);
     }
-    return 0;
+    if (room != few) PyMem_RawFree(room);
+    return raised;
 }
+
+#define ROW_WAITS 8192 /* elements of a row, at most, for which there is room in the second-level cache */
 
 /* Rows of what waits combined, with the steps that compute it, as `axis_spread` does what lies in memory; else NULL, perhaps with an exception. */
 static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
@@ -262,7 +273,7 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     for (int k = 0; k < self->ndim; k++)
         if (self->dims[k] < 2) return NULL; /* else perhaps in another order */
     length = self->dims[self->ndim - 1], rows = self->size / length;
-    if (length > SUM_BLOCK) return NULL;
+    if (length > ROW_WAITS) return NULL;
     memset(&run, 0, sizeof(run));
     run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off};
     if ((run.axis.loop = axis_loop(of, self->step[summed].out, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;

@@ -56,6 +56,15 @@ static void place_copied(const Place* to, const char* from, const npy_intp* stri
     (void)pieces_do(&run.pieces, pieces_threads(ns, 2 * elements * size), ns);
 }
 
+/* Copy `rows` of so many bytes, each of which begins so many behind the one before, to rows that lie likewise; as `place_copied`. */
+static void rows_copied(char* to, npy_intp to_across, const char* from, npy_intp from_across, npy_intp rows, npy_intp bytes) {
+    Place place = {.ndim = 2, .dims = {rows, bytes}, .strides = {to_across, 1}, .data = to};
+    npy_intp strides[2] = {from_across, 1};
+    if (rows == 1) place.ndim = 1, place.dims[0] = bytes, place.strides[0] = strides[0] = 1;
+    if (rows * bytes >= COPY_SHARED) place_copied(&place, from, strides, rows * bytes, 1);
+    else place_copy(&place, from, strides, 1);
+}
+
 /* Write an array `y` or a number to a place in `x`: whether that was done.  `shares`: who calls holds all that is read and written, so that several threads may take part, and others run meanwhile. */
 static int place_written(PyArrayObject* x, const Place* to, PyObject* value, PyArrayObject* y, int shares) {
     static const npy_intp none[2 * PLACE_AXES];

@@ -45,6 +45,7 @@ BACKENDS: Final = ("llvm", "numpy")
 TIERS: Final = ("auto", "compiled")
 NUMBERS: Final = ("now", "wait")
 NUMERICS: Final = ("auto", "numpy", "fast")
+COSTLY_ABOVE: Final = 196_608  # elements: of as many a function such as ``power`` is worth a kernel, whatever stands around it
 KERNELS_ABOVE: Final = 4096  # elements: of as many NumPy's loop takes longer than all that stands around it
 _EVERY_SIZE: Final = 1 << 62  # elements
 COMPILERS: Final = ("child", "thread", "wait")
@@ -79,6 +80,7 @@ sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
 watched = False  # somebody looks at each run: ``progress`` or ``nvtx``
 at_hand = 0  # ``tape_limit``, or 0 where values may live on GPUs, or all where results have NumPy's bits
+costly_above = 0  # elements, of more than which functions that cost NumPy much are kernels'
 kernels_above = 0  # elements, of more than which ``exp``, ``sin`` and their kin are kernels' functions
 numbers_wait = False  # ``numbers`` is "wait"
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
@@ -169,7 +171,9 @@ def _derived() -> dict[str, Any]:
     waits, numerics = settings["numbers"] == "wait", settings["numerics"]
     at_hand = _EVERY_SIZE if numerics == "numpy" else settings["tape_limit"]
     above = _EVERY_SIZE if numerics == "numpy" else 0 if numerics == "fast" else min(KERNELS_ABOVE, at_hand // 4)
-    return {"at_hand": at_hand, "kernels_above": above, "numbers_wait": waits, "watched": settings["progress"] or settings["nvtx"]}
+    costly = _EVERY_SIZE if numerics == "numpy" else min(COSTLY_ABOVE, at_hand // 4)
+    watched = settings["progress"] or settings["nvtx"]
+    return {"at_hand": at_hand, "kernels_above": above, "costly_above": costly, "numbers_wait": waits, "watched": watched}
 
 
 _CHECKS: Final[dict[str, tuple[Any, ...]]] = {

@@ -146,6 +146,11 @@ EXPRESSIONS: Final[dict[str, Callable[[Any, Any, Any], Any]]] = {
 }
 
 
+SHAPES: Final = (
+    (40, 11), (300, 10), (7, 600), (64, 64), (400, 100), (9, 1025), (30, 2000), (3, 8192), (2, 8193), (9, 40, 12), (20_000, 8),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_rows_of_what_waits(name: str, compiled: bool, waiting: None) -> None:
@@ -153,7 +158,7 @@ def test_rows_of_what_waits(name: str, compiled: bool, waiting: None) -> None:
     expression = EXPRESSIONS[name]
     core.chain_sizes(1, 512, 1024, 0 if compiled else 1 << 62)
     try:
-        for shape in ((40, 11), (300, 10), (7, 600), (64, 64), (400, 100), (30, 2000), (9, 40, 12), (20_000, 8)):
+        for shape in SHAPES:
             for dtype in ("f8", "f4"):
                 x = (numpy.random.default_rng(1).random(shape) * 3).astype(dtype)
                 c = x.max(axis=-1, keepdims=True)
