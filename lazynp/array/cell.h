@@ -182,6 +182,14 @@ static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwarg
     return made;
 }
 
+/* Have a cell kept, so that the next one is there without code of a program's being run, as a collection of garbage may. */
+static void cell_ready(void) {
+    PyObject* made = kept_count ? NULL : (PyObject*)PyObject_GC_New(Cell, array_type);
+    if (made && kept_count < KEPT) kept_cells[kept_count++] = made;
+    else if (made) PyObject_GC_Del(made), Py_DECREF(array_type);
+    else PyErr_Clear();
+}
+
 /* A cell whose members are yet to be set. */
 static inline Cell* cell_new(void) {
     Cell* made = kept_count ? (Cell*)kept_cells[--kept_count] : PyObject_GC_New(Cell, array_type);

@@ -13,7 +13,7 @@
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
 #define CHAIN_ROW 512    /* elements in a row, more are worth the calls of loops */
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
-#define CHAINS_MOST 32   /* tapes that wait: then the oldest is computed */
+#define CHAINS_MOST 32   /* tapes that wait: then the older half is computed */
 #if defined(__GNUC__)
 #define NOT_INLINED __attribute__((noinline)) /* so that its room on the stack is not that of its callers, which call one another for what a tape reads */
 #else

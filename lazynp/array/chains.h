@@ -25,25 +25,30 @@ static PyArrayObject* source_array(Cell* cell) {
     return found ? (PyArrayObject*)Py_NewRef((PyObject*)found) : (PyArrayObject*)PyArray_FROM_O((PyObject*)cell);
 }
 
-/* Have all operands that wait themselves computed, by older tapes. */
-static int sources_settle(Chain* self) {
-    for (int k = 0; k < self->arrays; k++) {
-        Cell* cell;
-        while ((cell = self->source[k])) { /* by another thread, or a handler of signals, it may be done meanwhile; or it is another cell that keeps the old value (`readers_follow`) */
-            PyArrayObject* found;
-            Py_INCREF(cell);
-            found = source_array(cell);
-            Py_DECREF(cell);
-            if (found == NULL) return -1;
-            if (self->source[k] == cell) {
-                if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
-                self->sources--;
-                self->source[k] = NULL;
-                source_drop(cell);
-            }
-            Py_DECREF(found);
+/* Have an operand that waits itself computed, by an older tape. */
+static int source_settle(Chain* self, int k) {
+    Cell* cell;
+    while ((cell = self->source[k])) { /* by another thread, or a handler of signals, it may be done meanwhile; or it is another cell that keeps the old value (`readers_follow`) */
+        PyArrayObject* found;
+        Py_INCREF(cell);
+        found = source_array(cell);
+        Py_DECREF(cell);
+        if (found == NULL) return -1;
+        if (self->source[k] == cell) {
+            if (self->array[k] == NULL) self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
+            self->sources--;
+            self->source[k] = NULL;
+            source_drop(cell);
         }
+        Py_DECREF(found);
     }
+    return 0;
+}
+
+/* All of them. */
+static int sources_settle(Chain* self) {
+    for (int k = 0; k < self->arrays; k++)
+        if (source_settle(self, k) < 0) return -1;
     return 0;
 }
 
@@ -561,6 +566,100 @@ static int view_settle(Chain* self) {
     return chain_done(self), failed;
 }
 
+static int tape_reads(const Chain* self, PyArrayObject* x);
+/* Whether it reads what a later tape writes: it stays before that one. */
+static int is_overwritten(const Chain* self) {
+    for (const Chain* later = self->after; later != &waiting; later = later->after)
+        if (later->closed == PUT && later->to && tape_reads(self, later->to)) return 1;
+    return 0;
+}
+
+/* The older tape, over the same space in another order, of which nothing is wanted but an operand of this one, whose steps can be computed with it: in one pass, and in this one's order;
+   else NULL. */
+static Chain* spliced(const Chain* self, int k) {
+    Cell* cell = self->array[k] == NULL ? self->source[k] : NULL;
+    Chain* from = cell && WAITS(cell) ? CHAIN_OF(cell) : NULL;
+    if (from == NULL || from == self || from->closed != OPEN || from->cells != 1 || Py_REFCNT(cell) != 1 || cell->readers != 1 || cell->waiting_views || cell->weakrefs) return NULL;
+    if (is_laid(self, chain_order(from))) return NULL; /* it was begun anew that turns of a loop be alike, or for lack of room */
+    if (from->users | from->failed | from->told | from->sealed | from->whole | self->told | self->sealed | self->whole) return NULL;
+    if (from->state != self->state || from->minded != self->minded || from->ndim != self->ndim || !same_lengths(from->dims, self->dims, self->ndim) || from->put[STEP_OF(cell)]) return NULL;
+    if (self->steps + from->steps > CHAIN_STEPS || self->arrays + from->arrays > CHAIN_ARRAYS || self->numbers + from->numbers > CHAIN_STEPS) return NULL;
+    return is_overwritten(from) ? NULL : from; /* this tape is computed after that write, and reads no operands of before */
+}
+
+/* Take the steps of such a tape, all of whose operands lie in memory, before the own ones.  No code of a program's runs; what is left of that tape is no longer wanted. */
+static void tape_splice(Chain* self, Chain* from, int k) {
+    int at[CHAIN_ARRAYS + 1], m = from->steps, made = STEP_OF(self->source[k]);
+    for (int j = 0; j < from->arrays; j++) {
+        for (at[j] = 0; at[j] < self->arrays && (self->array[at[j]] != from->array[j] || self->source[at[j]]); at[j]++) {}
+        if (at[j] == self->arrays) self->array[at[j]] = (PyArrayObject*)Py_NewRef((PyObject*)from->array[j]), self->source[at[j]] = NULL, self->arrays++;
+    }
+    memcpy(self->value + self->numbers, from->value, (size_t)from->numbers * sizeof(Value));
+    for (int j = self->steps; j--;) {
+        self->step[j + m] = self->step[j], self->site[j + m] = self->site[j], self->cell[j + m] = self->cell[j], self->put[j + m] = self->put[j];
+        if (self->cell[j + m]) self->cell[j + m]->offset = j + m;
+        for (int o = 0; o < OPERANDS; o++) {
+            Operand* of = &self->step[j + m].of[o];
+            if (of->kind == OF_STEP) of->number = (short)(of->number + m);
+            else if (of->kind == OF_ARRAY && of->number == k) *of = (Operand){OF_STEP, (short)made};
+        }
+    }
+    for (int j = 0; j < m; j++) {
+        self->step[j] = from->step[j], self->site[j] = from->site[j], self->cell[j] = NULL, self->put[j] = NULL;
+        Py_INCREF(self->site[j].code);
+        for (int o = 0; o < from->step[j].loops->nin; o++) {
+            Operand* of = &self->step[j].of[o];
+            if (of->kind == OF_ARRAY) of->number = (short)at[of->number];
+            else if (of->kind == OF_NUMBER) of->number = (short)(of->number + self->numbers);
+        }
+    }
+    self->steps += m, self->numbers += from->numbers, self->wide |= from->wide;
+    self->flat = 0;
+}
+
+/* Let go of operands that are steps now, and of their tapes. */
+static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
+    for (int k = 0, kept = 0, past = self->arrays; k < past; k++) { /* first the holes are closed */
+        int gone = self->array[k] == NULL && self->source[k] == NULL;
+        if (gone) self->arrays--;
+        for (int j = 0; !gone && kept < k && j < self->steps; j++)
+            for (int o = 0; o < self->step[j].loops->nin; o++)
+                if (self->step[j].of[o].kind == OF_ARRAY && self->step[j].of[o].number == k) self->step[j].of[o].number = (short)kept;
+        if (!gone) self->array[kept] = self->array[k], self->source[kept] = self->source[k], kept++;
+    }
+    while (count--) { /* from here on code of a program's may run */
+        tapes[count]->cell[STEP_OF(cells[count])] = NULL, tapes[count]->cells--;
+        cells[count]->before = NULL, cells[count]->offset = 0;
+        chain_free(tapes[count]);
+        source_drop(cells[count]);
+    }
+}
+
+/* Have the operands of a tape of steps ready: those that older tapes compute for it alone become steps of it, the others are computed.  -1 where NumPy raises. */
+static int tape_ready(Chain* self) {
+    Cell* cells[CHAIN_ARRAYS];
+    Chain *tapes[CHAIN_ARRAYS], *from;
+    int count = 0;
+    for (int k = 0; k < self->arrays && self->ndim <= 3; k++) { /* rows of more axes may not be joined */
+        int failed = 0;
+        if ((from = spliced(self, k)) == NULL || from->sources == 0) continue;
+        from->users++, from->runner = PyThreadState_Get();
+        if (tape_ready(from) < 0) from->failed = fails_for_good(), failed = 1;
+        chain_done(from);
+        if (failed) return -1;
+    }
+    for (int k = 0; k < self->arrays; k++)
+        if (self->source[k] && (self->ndim > 3 || spliced(self, k) == NULL) && source_settle(self, k) < 0) return -1;
+    for (int k = 0; k < self->arrays; k++) {
+        if (self->source[k] == NULL || self->ndim > 3 || (from = spliced(self, k)) == NULL || from->sources) continue;
+        tape_splice(self, from, k);
+        cells[count] = self->source[k], tapes[count++] = from;
+        self->source[k] = NULL, self->sources--;
+    }
+    if (count) splices_end(self, cells, tapes, count);
+    return self->sources ? sources_settle(self) : 0;
+}
+
 /* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
    it is done: who writes an operand meanwhile, from another thread, has it computed before. */
 static int item_settle(Chain* self);
@@ -571,7 +670,7 @@ static int tape_settled(Chain* self) {
     if (self->view) return view_settle(self);
     if (self->closed == PUT) return put_settle(self);
     if (self->closed == ITEM) return item_settle(self);
-    if (self->sources && sources_settle(self) < 0) {
+    if (self->sources && tape_ready(self) < 0) {
         self->failed = fails_for_good();
         return chain_done(self), -1;
     }
@@ -977,13 +1076,6 @@ static inline int takes_step(const Chain* self, const Site* site, PyObject* stat
 static int tape_is_read(const Chain* self) {
     for (int k = 0; k < self->steps; k++)
         if (self->cell[k] && self->cell[k]->readers) return 1;
-    return 0;
-}
-
-/* Whether it reads what a later tape writes: it stays before that one. */
-static int is_overwritten(const Chain* self) {
-    for (const Chain* later = self->after; later != &waiting; later = later->after)
-        if (later->closed == PUT && later->to && tape_reads(self, later->to)) return 1;
     return 0;
 }
 

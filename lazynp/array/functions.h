@@ -1362,7 +1362,6 @@ static int beside_number(int type, PyObject* number) {
     return (PyFloat_CheckExact(number) || PyLong_CheckExact(number) || PyBool_Check(number)) && value_of(number, type, &value) ? type : -1;
 }
 
-/* `concatenate([...])` and `concatenate([...], axis)`; the list becomes a tuple, which nobody changes. */
 /* The items of a list one behind the other; they have one dtype, else NumPy joins them. */
 static PyArrayObject* joined_by_loops(Chain* self) {
     npy_intp rows = 1, bytes, across, inner;
@@ -1378,6 +1377,7 @@ static PyArrayObject* joined_by_loops(Chain* self) {
     return made;
 }
 
+/* `concatenate([...])` and `concatenate([...], axis)`; the list becomes a tuple, which nobody changes. */
 static int joined_call(Call* call, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     npy_intp dims[AXES], length = 0;
     PyObject** items = PySequence_Fast_ITEMS(args[0]);

@@ -38,9 +38,9 @@ static void met_walk(Met* met, void (*visit)(Met*, PyArrayObject*), PyArrayObjec
 /* Whether nobody but tapes and the cell `a` shows the memory of `x`, which is what `a` shows; `part`: the view of it that an operation has at hand, or NULL. */
 static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
     PyObject* owner = owner_of((PyObject*)a);
-    PyArrayObject *own = WAITS(a) ? NULL : x, *parts = part && !WAITS(part) ? (PyArrayObject*)part->base : NULL;
+    PyArrayObject* parts = part && !WAITS(part) ? (PyArrayObject*)part->base : NULL;
     Met met = {.memory = IS_RAW(x) && ((Raw*)x)->holds ? ((Raw*)x)->holds : (PyObject*)x, .held = 0};
-    if (a->readonly != Py_False || (a->waiting_views && !WAITS(a)) || a->lent || a->writers || (part && part->lent) || !is_writable(x)) return 0;
+    if (a->readonly != Py_False || a->lent || a->writers || (part && part->lent) || !is_writable(x)) return 0;
     if (IS_RAW(x) ? FIELDS(x)->base != NULL : !PyArray_CheckExact(x)) return 0;
     if (IS_RAW(met.memory)) {
         if (((Raw*)met.memory)->fields.base) return 0; /* somebody was shown it */
@@ -58,9 +58,9 @@ static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
     if (a->waiting_views > (part && WAITS(part) && CHAIN_OF(part)->view && CHAIN_OF(part)->source[0] == a)) return 0;
     if (WAITS(a)) return 1; /* it was so when it began to wait, and who has been shown it since had it computed */
     if (IS_RAW(x) && met.memory == (PyObject*)x && ((Raw*)x)->views == 0 && Py_REFCNT(x) == 1) return 1;
-    met_walk(&met, met_forget, own, parts);
-    met_walk(&met, met_count, own, parts);
-    met_walk(&met, met_check, own, parts);
+    met_walk(&met, met_forget, x, parts);
+    met_walk(&met, met_count, x, parts);
+    met_walk(&met, met_check, x, parts);
     return met.memory && met.held == Py_REFCNT(met.memory);
 }
 
@@ -84,15 +84,23 @@ static void target_poison(const Target* to) {
     poisoned++;
 }
 
-/* Have `value`, which waits, written into a place of what `a` shows, later: whether that was recorded.  `part`: see `shown_by_one`; `there`: an array that shows the place, or NULL.  No code of a program's runs. */
+/* Whether a place is in the memory that an array shows. */
+static inline int is_place_of(PyArrayObject* x, const Place* at) {
+    npy_intp size = PyArray_ITEMSIZE(x);
+    Reach whole = reach_of(PyArray_BYTES(x), PyArray_NDIM(x), PyArray_DIMS(x), PyArray_STRIDES(x), size), part = reach_of(at->data, at->ndim, at->dims, at->strides, size);
+    return whole.low <= part.low && part.high <= whole.high;
+}
+
+/* Have `value`, which waits, written into a place of what `a` shows, later: whether that was recorded.  `part`: see `shown_by_one`; `there`: an array that shows the place, or NULL.  No code of a program's runs, nor has
+   since the place was looked at. */
 static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part, PyArrayObject* there) {
     Chain *from = IS_CHAIN(value) ? CHAIN_OF(value) : NULL, *self;
     PyArrayObject *x = put_place(a), *to;
     Cell* old = NULL;
     int read = !poisons_now;
-    if (from == NULL || x == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
+    if (kept_count == 0 || from == NULL || x == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
     if (from->size == 0 || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
-    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !shown_by_one(a, x, part)) return 0;
+    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !is_place_of(x, at) || !shown_by_one(a, x, part)) return 0;
     if (may_overlap_itself(at->ndim, at->dims, at->strides, PyArray_ITEMSIZE(x))) return 0; /* backwards, or elements that are shown several times */
     if ((to = there ? (PyArrayObject*)Py_NewRef((PyObject*)there) : raw_view(x, at->ndim, at->dims, at->strides, at->data)) == NULL) return PyErr_Clear(), 0;
     if ((WAITS(a) && (old = chain_cell()) == NULL) || (self = chain_new(from->state, 0, PyArray_NDIM(x), PyArray_DIMS(x), size_of(x))) == NULL) {
@@ -137,6 +145,7 @@ static int put_into(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject* x;
     Place at;
     if (Py_TYPE(a) != array_type || !IS_CHAIN(value) || !is_basic(key)) return 0;
+    cell_ready();
     if (waiting_count >= CHAINS_MOST && (tapes_bound() < 0 || !IS_CHAIN(value))) return 0; /* the oldest one was computed, which may have been that of the value */
     if ((x = put_place((Cell*)a)) == NULL || !place_of(x, key, &at)) return 0;
     return put_is_there(x, &at, a, value) || put_recorded((Cell*)a, &at, value, NULL, NULL);
@@ -172,36 +181,49 @@ static PyObject* put_part(PyObject* a, const Place* at) {
     Place shadow = *at; /* as `shadow_of` has it */
     if (found) return found;
     shadow.data = (char*)0 + (at->data - PyArray_BYTES(x));
+    Py_INCREF(x); /* code of a program's may have `a` show other memory */
     found = view_waits(&shadow, getitem_callable, args, 2);
-    if (found || PyErr_Occurred() || settle_cell(a) < 0) return found;
-    found = viewed(a, (PyArrayObject*)((Cell*)a)->base, at->ndim, at->dims, at->strides, at->data);
-    return found || PyErr_Occurred() ? found : PyErr_NoMemory();
+    if (found == NULL && !PyErr_Occurred() && settle_cell(a) == 0 && (found = viewed(a, x, at->ndim, at->dims, at->strides, at->data)) == NULL && !PyErr_Occurred()) PyErr_NoMemory();
+    Py_DECREF(x);
+    return found;
 }
 
-/* `v op= b`, where one of them waits and `v` is a part that goes with the operation (what is returned is a new view of the part), or is all that shows its memory; NULL, perhaps
-   without an exception, where it is done now. */
-static PyObject* put_in_place(Loops* loops, PyObject* v, PyObject* b) {
-    int passing = is_passing(v);
-    PyArrayObject* x = NULL;
-    PyObject *made, *found = NULL;
+/* The array that is written where `v` gets a value that waits, or `v` (`waits`) does: `v` itself, if it is all that shows its memory, or that of which `v`, which goes with the operation
+   (`passing`), shows the part `at`, in `shown` (borrowed).  Borrowed; NULL where the value is computed now. */
+static Cell* put_target(PyObject* v, int waits, int* passing, PyArrayObject** shown, Place* at) {
     Cell* a = (Cell*)v;
-    Place at;
-    if (Py_TYPE(v) != array_type || ((Cell*)v)->readonly != Py_False) return NULL;
+    PyArrayObject* x = NULL;
+    *passing = is_passing(v);
+    if (Py_TYPE(v) != array_type || a->readonly != Py_False) return NULL;
     if (WAITS(v) && CHAIN_OF(v) && CHAIN_OF(v)->view) { /* of what waits to be written */
-        if (!passing || (x = CHAIN_OF(v)->place) == NULL) return NULL;
+        if (!*passing || (x = CHAIN_OF(v)->place) == NULL) return NULL;
         a = CHAIN_OF(v)->source[0];
     } else if (WAITS(v)) {
-        x = put_place(a), passing = 0;
-    } else if (IS_CHAIN(b) && ((Cell*)v)->base && (IS_RAW(((Cell*)v)->base) || PyArray_CheckExact(((Cell*)v)->base))) {
-        x = (PyArrayObject*)((Cell*)v)->base;
-        if (passing && owner_of(v) != v) a = v == part_view ? (Cell*)part_parent : (Cell*)owner_of(v);
-        else passing = 0;
+        x = put_place(a), *passing = 0;
+    } else if (waits && a->base && (IS_RAW(a->base) || PyArray_CheckExact(a->base))) {
+        x = (PyArrayObject*)a->base;
+        if (*passing && owner_of(v) != v) a = v == part_view ? (Cell*)part_parent : (Cell*)owner_of(v);
+        else *passing = 0;
     }
-    if (x == NULL || a == NULL || Py_TYPE(a) != array_type || size_of(x) == 0 || !place_whole(x, &at)) return NULL;
+    *shown = x;
+    return x == NULL || a == NULL || Py_TYPE(a) != array_type || size_of(x) == 0 || !place_whole(x, at) ? NULL : a;
+}
+
+/* `v op= b`, where one of them waits and `v` is a part that goes with the operation (what is returned is a view of the part), or is all that shows its memory; NULL, perhaps
+   without an exception, where it is done now. */
+static PyObject* put_in_place(Loops* loops, PyObject* v, PyObject* b) {
+    PyArrayObject* x;
+    PyObject *made, *found = NULL;
+    Place at;
+    int passing;
+    Cell* a = put_target(v, IS_CHAIN(b), &passing, &x, &at);
+    if (a == NULL) return NULL;
     Py_INCREF(a);
     made = step_next(loops, v, b);
     if (made == NULL) made = chain_step(loops, v, b);
-    if (made && IS_CHAIN(made) && put_place(a) && put_recorded(a, &at, made, passing ? (Cell*)v : NULL, passing && IS_RAW(x) ? x : NULL)) found = passing && !part_moves((Cell*)v, a) ? put_part((PyObject*)a, &at) : Py_NewRef(v);
+    if (made) cell_ready(); /* code of a program's may have run until here, and have arrays lie elsewhere */
+    if (made && IS_CHAIN(made) && put_target(v, 1, &passing, &x, &at) == a && put_recorded(a, &at, made, passing ? (Cell*)v : NULL, passing && IS_RAW(x) ? x : NULL))
+        found = passing && !part_moves((Cell*)v, a) ? put_part((PyObject*)a, &at) : Py_NewRef(v);
     Py_DECREF(a), Py_XDECREF(made);
     return found;
 }

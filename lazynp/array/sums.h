@@ -279,10 +279,12 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     if ((run.axis.loop = axis_loop(of, self->step[summed].out, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
     if (item->source[0] != cell || !WAITS(cell) || CHAIN_OF(cell) != self || STEP_OF(cell) != summed || self->users) return NULL; /* code of NumPy's has run */
     run.axis.across = length * run.axis.loop->size;
-    for (int k = 0; k < self->steps; k++) made[k] = NULL;
+    for (int k = 0; k < CHAIN_STEPS; k++) made[k] = NULL;
     self->users++, self->runner = PyThreadState_Get();
     Py_INCREF(cell);
-    if (self->sources && sources_settle(self) < 0) goto over;
+    if (self->sources && tape_ready(self) < 0) goto over;
+    if (!WAITS(cell) || CHAIN_OF(cell) != self) goto over;
+    summed = STEP_OF(cell); /* steps of older tapes may stand before it now */
     outs_of(self, &outs);
     if (!rows_of(self, &lies)) goto over;
     run.sides = lies.rows > 1 && lies.length < chain_sizes.row;
@@ -338,7 +340,9 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     if (!sum_begin(&run, of, self->step[summed].out)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();
-    if (self->sources && sources_settle(self) < 0) return chain_done(self), 0;
+    if (self->sources && tape_ready(self) < 0) return chain_done(self), 0;
+    if (!WAITS(x) || CHAIN_OF(x) != self) return chain_done(self), 0;
+    run.summed = summed = STEP_OF(x); /* steps of older tapes may stand before it now */
     outs_of(self, &outs);
     if (!rows_of(self, &rows) || (rows.rows > 1 && rows.length < chain_sizes.row / 8)) return chain_done(self), 0;
     for (int k = 0; k < self->steps; k++) made[k] = NULL;

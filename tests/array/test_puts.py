@@ -7,6 +7,7 @@ counted.
 
 from __future__ import annotations
 
+import gc
 import operator
 import pickle
 import random
@@ -253,6 +254,65 @@ def test_a_value_that_goes_is_computed_where_it_is_to_lie() -> None:
     x, y, u = begun()
     _, counts = counted(lambda: (named(lazynp, x, y, u), u[0, 0]))
     assert counts[:2] == (1, 0)  # one pass for three of them
+
+
+@pytest.mark.parametrize("n", [10, 4000])
+@pytest.mark.parametrize(("part", "writes"), [(True, True), (False, True), (True, False)])
+def test_garbage_whose_end_looks_at_what_is_written(n: int, part: bool, writes: bool) -> None:
+    """Where no cell is kept making one may collect garbage, whose finalizers compute what waits, and have it lie elsewhere."""
+    held = [lazynp.zeros(1) for _ in range(2000)]
+    ran = []
+    before = gc.get_threshold()
+    u, x = lazynp.zeros(n), lazynp.arange(float(n))
+
+    class Circle:
+        def __init__(self) -> None:
+            self.own = self
+
+        def __del__(self) -> None:
+            if not ran:
+                ran.append(1)
+                if writes:
+                    float(u.sum())
+                    lazynp.multiply(u, 2, out=u)
+                numpy.asarray(u)
+
+    gc.collect()
+    gc.disable()
+    found = 0
+    try:
+        for turn in range(200):
+            theirs, other = numpy.zeros(n), numpy.arange(float(n))
+            theirs[1:] = other[1:] * 2
+            u = lazynp.zeros(n)
+            u[1:] = x[1:] * 2
+            v = u[:-1]
+            p = x[1:] + 1 if part else x + 1
+            del v
+            held.extend(lazynp.zeros(1) for _ in range(300))
+            ran.clear()
+            for _ in range(turn % 5):
+                Circle()
+            gc.set_threshold(1 + turn % 7, 1000, 1000)
+            gc.enable()
+            if part:
+                u[1:] = p
+            else:
+                u += p
+            gc.disable()
+            found += len(ran)
+            wanted = [theirs.copy(), theirs * 2, theirs.copy()]
+            for k, each in enumerate(wanted):
+                each[1:] = (other + 1 + (0 if part else each))[1:]
+                each[0] += 0 if part else 1
+                wanted[k] = each * (2 if k == 2 else 1)
+            assert any(numpy.array_equal(numpy.array(u), each) for each in wanted), turn
+            ran.append(0)
+            gc.collect()
+    finally:
+        gc.set_threshold(*before)
+        gc.enable()
+    assert found > 20
 
 
 @pytest.mark.parametrize("n", [1, 10, 1000, 100_000])
