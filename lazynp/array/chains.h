@@ -123,7 +123,7 @@ static int is_left(const Chain* self, PyArrayObject* x, int type) {
     if (Py_REFCNT(x) != 1 || PyArray_TYPE(x) != type || !PyArray_ISBEHAVED(x) || self->users != 1 || size_of(x) * PyArray_ITEMSIZE(x) < REUSED_FROM) return 0;
     if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim) || self->size > limit_now()) return 0;
     if (self->ordered ? !lies_in_order(x, self->order) : !PyArray_IS_C_CONTIGUOUS(x)) return 0;
-    if (IS_RAW(x)) return FIELDS(x)->base == NULL && ((Raw*)x)->holds == NULL && ((Raw*)x)->views == 0;
+    if (IS_RAW(x)) return is_bare(x);
     return PyArray_CheckExact(x) && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && PyArray_BASE(x) == NULL && FIELDS(x)->weakreflist == NULL && is_writable(x);
 }
 
@@ -580,7 +580,7 @@ static Chain* spliced(const Chain* self, int k) {
     Cell* cell = self->array[k] == NULL ? self->source[k] : NULL;
     Chain* from = cell && WAITS(cell) ? CHAIN_OF(cell) : NULL;
     if (from == NULL || from == self || from->closed != OPEN || from->cells != 1 || Py_REFCNT(cell) != 1 || cell->readers != 1 || cell->waiting_views || cell->weakrefs) return NULL;
-    if (is_laid(self, chain_order(from))) return NULL; /* it was begun anew that turns of a loop be alike, or for lack of room */
+    if (self->ndim > 3 || is_laid(self, chain_order(from))) return NULL; /* rows of more axes may not be joined; or it was begun anew that turns of a loop be alike, or for lack of room */
     if (from->users | from->failed | from->told | from->sealed | from->whole | self->told | self->sealed | self->whole) return NULL;
     if (from->state != self->state || from->minded != self->minded || from->ndim != self->ndim || !same_lengths(from->dims, self->dims, self->ndim) || from->put[STEP_OF(cell)]) return NULL;
     if (self->steps + from->steps > CHAIN_STEPS || self->arrays + from->arrays > CHAIN_ARRAYS || self->numbers + from->numbers > CHAIN_STEPS) return NULL;
@@ -636,11 +636,11 @@ static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
 }
 
 /* Have the operands of a tape of steps ready: those that older tapes compute for it alone become steps of it, the others are computed.  -1 where NumPy raises. */
-static int tape_ready(Chain* self) {
+static NOT_INLINED int tape_ready(Chain* self) {
     Cell* cells[CHAIN_ARRAYS];
     Chain *tapes[CHAIN_ARRAYS], *from;
     int count = 0;
-    for (int k = 0; k < self->arrays && self->ndim <= 3; k++) { /* rows of more axes may not be joined */
+    for (int k = 0; k < self->arrays; k++) {
         int failed = 0;
         if ((from = spliced(self, k)) == NULL || from->sources == 0) continue;
         from->users++, from->runner = PyThreadState_Get();
@@ -649,9 +649,9 @@ static int tape_ready(Chain* self) {
         if (failed) return -1;
     }
     for (int k = 0; k < self->arrays; k++)
-        if (self->source[k] && (self->ndim > 3 || spliced(self, k) == NULL) && source_settle(self, k) < 0) return -1;
+        if (self->source[k] && spliced(self, k) == NULL && source_settle(self, k) < 0) return -1;
     for (int k = 0; k < self->arrays; k++) {
-        if (self->source[k] == NULL || self->ndim > 3 || (from = spliced(self, k)) == NULL || from->sources) continue;
+        if ((from = spliced(self, k)) == NULL || from->sources) continue;
         tape_splice(self, from, k);
         cells[count] = self->source[k], tapes[count++] = from;
         self->source[k] = NULL, self->sources--;
@@ -1487,19 +1487,18 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
         if (Py_TYPE(x) != array_type) continue;
         if (WAITS(x)) {
             if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent || chain[o]->ndim > AXES) return NULL;
-            if ((array[o] = chain[o]->place)) {
-                source[o] = chain[o]->view ? chain[o]->source[0] : (Cell*)x;
-            } else if (source[o] = (Cell*)x, lies_otherwise(chain[o])) {
+            if (chain[o]->serial > serial) serial = chain[o]->serial, self = chain[o];
+            array[o] = chain[o]->place, source[o] = array[o] && chain[o]->view ? chain[o]->source[0] : (Cell*)x;
+            if (array[o] == NULL && lies_otherwise(chain[o])) {
                 if (!chain[o]->ordered || (order && memcmp(order, chain[o]->order, (size_t)chain[o]->ndim))) return NULL;
                 order = chain[o]->order, others++;
             }
             found = step_type(chain[o], STEP_OF(x)), axes = chain[o]->ndim, own = chain[o]->dims;
-            if (chain[o]->serial > serial) serial = chain[o]->serial, self = chain[o];
         } else if ((array[o] = next_array(x)) == NULL) {
             return NULL;
         }
         if (array[o]) {
-            found = PyArray_TYPE(array[o]), axes = PyArray_NDIM(array[o]), own = PyArray_DIMS(array[o]);
+            if (chain[o] == NULL) found = PyArray_TYPE(array[o]), axes = PyArray_NDIM(array[o]), own = PyArray_DIMS(array[o]);
             if (axes == 0 || axes > AXES) return NULL;
             if (PyArray_ISFARRAY_RO(array[o]) && axes > 1 && !PyArray_IS_C_CONTIGUOUS(array[o])) {
                 if (order && memcmp(order, fortran_order(axes), (size_t)axes)) return NULL;

@@ -1503,17 +1503,15 @@ static int roll_of(Roll* of, int ndim, const npy_intp* dims, npy_intp inner, PyO
 
 static PyArrayObject* roll_by_loops(Chain* self) {
     PyArrayObject *x = self->array[0], *made;
-    npy_intp block, kept, size = PyArray_ITEMSIZE(x);
+    npy_intp block, kept, rows, size = PyArray_ITEMSIZE(x);
     Roll of;
     if (!roll_of(&of, self->ndim, self->dims, size, self->item.args, self->item.total, self->item.names)) return NULL;
     if ((made = raw_new(self->ndim, self->dims, self->step[0].out, self->size)) == NULL) return NULL;
     block = of.length * of.inner, kept = block - of.shift * of.inner;
-    char *from = PyArray_BYTES(x), *to = PyArray_BYTES(made), *end = to + self->size * size;
-    if (block < end - to) {
-        for (; to < end; to += block, from += block) memcpy(to + block - kept, from, (size_t)kept), memcpy(to, from + kept, (size_t)(block - kept));
-    } else {
-        rows_copied(to + block - kept, 0, from, 0, 1, kept), rows_copied(to, 0, from + kept, 0, 1, block - kept);
-    }
+    rows = self->size * size / block;
+    char *from = PyArray_BYTES(x), *to = PyArray_BYTES(made);
+    rows_copied(to + block - kept, block, from, block, rows, kept);
+    if (kept < block) rows_copied(to, block, from + kept, block, rows, block - kept);
     return made;
 }
 

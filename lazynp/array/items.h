@@ -354,6 +354,7 @@ static void part_follows(Chain* self, Cell* cell, Cell* root, PyArrayObject* sho
     tapes_sound("part");
 }
 
+/* Such a tape, without a cell yet; NULL where memory is short. */
 static inline Chain* part_chain(const Chain* from, PyArrayObject* shown) {
     Chain* self = chain_new(from->state, from->minded, PyArray_NDIM(shown), PyArray_DIMS(shown), size_of(shown));
     if (self == NULL) PyErr_Clear();

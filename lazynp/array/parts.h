@@ -71,6 +71,9 @@ static inline int is_part(PyObject* x) { return Py_TYPE(x) == array_type && ((Ce
 
 #define FIELDS(x) ((PyArrayObject_fields*)(x))
 
+/* Whether memory of which there is no array of NumPy's yet is a result's own, of which there are no views. */
+static inline int is_bare(PyArrayObject* x) { return FIELDS(x)->base == NULL && ((Raw*)x)->holds == NULL && ((Raw*)x)->views == 0; }
+
 /* `PyArray_SIZE` and `PyArray_NBYTES` without a call: they are asked for at every use of a part. */
 static inline npy_intp size_of(PyArrayObject* x) {
     npy_intp size = 1;

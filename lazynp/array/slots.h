@@ -866,7 +866,7 @@ static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
 /* Whether nobody but the cell has the memory, nor waits for its value: then nothing that waits reads it. */
 static inline int is_unread(const Cell* a, PyArrayObject* x) {
     if (Py_REFCNT(x) != 1 || a->readers || a->view != Py_None) return 0;
-    return IS_RAW(x) ? FIELDS(x)->base == NULL && ((Raw*)x)->holds == NULL && ((Raw*)x)->views == 0 : Py_TYPE(x) == &PyArray_Type && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA);
+    return IS_RAW(x) ? is_bare(x) : Py_TYPE(x) == &PyArray_Type && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA);
 }
 
 /* The same of an array while something waits, of which only what reads the memory is computed; 0, perhaps with an exception, where all of it has to be. */

@@ -261,7 +261,7 @@ static int waiting_piece(const Pieces* pieces, npy_intp first, npy_intp count, i
 static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     Cell* cell = item->source[0];
     Chain* self = item->arrays == 1 && cell && WAITS(cell) ? CHAIN_OF(cell) : NULL;
-    int summed = self ? STEP_OF(cell) : 0, block[CHAIN_STEPS], done = 0, threads;
+    int summed = self ? STEP_OF(cell) : 0, steps = 0, block[CHAIN_STEPS], done = 0, threads;
     PyArrayObject *made[CHAIN_STEPS], *found = NULL;
     Hot *known = NULL, *hot = NULL;
     npy_intp length, rows;
@@ -279,12 +279,12 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     if ((run.axis.loop = axis_loop(of, self->step[summed].out, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
     if (item->source[0] != cell || !WAITS(cell) || CHAIN_OF(cell) != self || STEP_OF(cell) != summed || self->users) return NULL; /* code of NumPy's has run */
     run.axis.across = length * run.axis.loop->size;
-    for (int k = 0; k < CHAIN_STEPS; k++) made[k] = NULL;
     self->users++, self->runner = PyThreadState_Get();
     Py_INCREF(cell);
     if (self->sources && tape_ready(self) < 0) goto over;
     if (!WAITS(cell) || CHAIN_OF(cell) != self) goto over;
-    summed = STEP_OF(cell); /* steps of older tapes may stand before it now */
+    summed = STEP_OF(cell), steps = self->steps; /* those of older tapes may stand before its own now */
+    for (int k = 0; k < steps; k++) made[k] = NULL;
     outs_of(self, &outs);
     if (!rows_of(self, &lies)) goto over;
     run.sides = lies.rows > 1 && lies.length < chain_sizes.row;
@@ -314,7 +314,7 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     }
     done = done && self->cell[summed] == cell; /* else another thread has had it computed, and has perhaps written an operand since */
 over:
-    for (int k = 0; k < self->steps; k++) {
+    for (int k = 0; k < steps; k++) {
         if (done && made[k] && self->cell[k]) done = cell_settled(self, k, made[k]) == 0;
         else Py_XDECREF(made[k]);
     }
