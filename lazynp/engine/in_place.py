@@ -31,6 +31,7 @@ from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical
 from lazynp.values import forking, pressure
 from lazynp.values.buffer import Buffer
+from lazynp.values.outside import BeingWrittenError
 from lazynp.values.pressure import assigned, references
 
 PIECE: Final = 1 << 20  # bytes that are computed at a time: they stay in a cache until they are copied
@@ -130,7 +131,7 @@ class Unfinished(Buffer):
         Who calls this holds the lock of the graph.
         """
         if self._busy:
-            raise RuntimeError("the array is being written by the computation that was interrupted to get here")
+            raise BeingWrittenError
         found: list[Found] = []
         try:
             self._busy = True

@@ -26,6 +26,7 @@ from lazynp.graph.op import CALLS, PRODUCTS, Kind, Op
 from lazynp.schedule import cost
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
+from lazynp.values.outside import BeingWrittenError
 from lazynp.values.records import Record, Row, field
 
 ZERO = -1  # the number of the offset parameter that is always 0
@@ -96,7 +97,7 @@ class _Numbers(dict[Node, int]):
         if op is o.BUFFER:
             entry = (op, node.dtype, len(self.buffers), node.shape)
             if node.buffer is None:
-                raise node.error or RuntimeError("the array is being written by the computation that was interrupted to get here")
+                raise node.error or BeingWrittenError
             self.buffers.append(node.buffer)
         elif op is o.CONST:
             value, dtype = node.arg, node.dtype

@@ -348,6 +348,29 @@ def test_a_handler_that_looks_at_the_array_is_refused(monkeypatch: pytest.Monkey
     assert seen
 
 
+@pytest.mark.parametrize("read", [lambda x: np.cumsum(x), lambda x: np.sort(x * 2), lambda x: x.reshape(4, 5).sum(axis=0) + 1])
+def test_what_a_handler_asked_for_meanwhile_can_be_had_later(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It met an array that was being written, and has failed for that moment alone."""
+    x = made(np, 20)
+    y = None
+    run = realize._run_piece
+
+    def looking(*given: Any) -> Any:
+        nonlocal y
+        if y is None:
+            y = read(x)
+            with pytest.raises(RuntimeError, match="is being written"):
+                y.realize()
+        return run(*given)
+
+    monkeypatch.setattr(realize, "_run_piece", looking)
+    x *= 0.5
+    x -= 1
+    x.realize()
+    assert y is not None
+    assert numpy.asarray(y).tolist() == numpy.asarray(read(made(numpy, 20) * 0.5 - 1)).tolist()
+
+
 @pytest.mark.parametrize("tier", ["auto", "compiled"])
 def test_every_allocation_that_fails_leaves_the_array_right(tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
     allocate, left = allocator.allocate, [1 << 60]
