@@ -23,7 +23,7 @@ from lazynp import attributes, protocols
 from lazynp.array import core, hand
 from lazynp.array.core import Cell, native, rows
 from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
-from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy, no_array
+from lazynp.conversion import anyarray, as_dtype, asarray, buffered, from_numpy, no_array
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -72,8 +72,8 @@ from lazynp.viewing import (
 from lazynp.views import AXES, STRIDED, View
 
 __all__ = [
-    "Draft", "adopted", "anyarray", "asarray", "change", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
-    "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "partial_read", "reduction_order", "replace",
+    "Draft", "adopted", "anyarray", "asarray", "buffered", "change", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
+    "generic", "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "partial_read", "reduction_order", "replace",
     "reshaped_shape", "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "update",
     "view_axes", "view_diagonal", "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape",
     "view_slice", "wrap", "wrap_ordered",

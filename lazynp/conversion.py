@@ -173,6 +173,11 @@ def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True)
         known: Any = np.array
         ours = array.base is None and array.flags.writeable and not copy and order in "KA"
         return hand.cell(array if ours else known(array, order=order, copy=True, subok=False))
+    return buffered(array, order, copy)
+
+
+def buffered(array: np.ndarray[Any, Any], order: str = "K", copy: bool = False) -> arrays.ndarray:
+    """``from_numpy`` of any size: an array whose value is a node's."""
     axes = memory_order(array.shape, array.strides, array.itemsize) if order in "KA" else None
     if order == "F" or (order == "A" and array.flags.f_contiguous and not array.flags.c_contiguous):
         axes = tuple(range(array.ndim - 1, -1, -1))

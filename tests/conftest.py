@@ -119,6 +119,17 @@ def filters(request: pytest.FixtureRequest) -> Iterator[None]:
     assert not left, "the test left a block of filters open"
 
 
+ROOMS_OF_GRAPHS = frozenset({"backends", "codegen", "engine", "graph", "schedule"})
+
+
+@pytest.fixture(autouse=True)
+def first(request: pytest.FixtureRequest) -> None:
+    """Each test begins as a program does, with large arrays on tapes; the tests of rooms that compute graphs as one that has run for a while."""
+    from lazynp.array import core
+
+    core.first_work(0 if request.path.parent.name in ROOMS_OF_GRAPHS else -1)
+
+
 @pytest.fixture
 def recorded() -> Iterator[None]:
     """Every operation is recorded, whatever its size, and numbers wait: for tests of graphs, schedules and kernels."""

@@ -84,6 +84,9 @@ cdef extern from "counting.h":
     PyObject* at_hand_name
     PyObject* kernels_above_name
     PyObject* costly_above_name
+    PyObject* first_limit_name
+    long long first_left
+    long long FIRST_WORK
     PyObject* getitem_callable
     PyObject* layout_method
     int SEQUENCE
@@ -138,7 +141,7 @@ cdef extern from "counting.h":
     PyTypeObject function_type, ufunc_type
     void function_stand_for(object, object)
     void clip_fill(object, object, object)
-    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int, int)
+    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int, int, int)
     int ufunc_bind(object, object, int, int, int, int, int, int) except -1
     PyObject* at_call_of(object, object)
     int compiled_call(const char*, object, PyObject*, object, int)
@@ -177,6 +180,7 @@ config_dict = _keep(vars(config))
 getitem_callable, transpose_callable = _keep(getitem), _keep(attrgetter("T"))
 at_hand_name, kernels_above_name = _keep(PyUnicode_InternFromString("at_hand")), _keep(PyUnicode_InternFromString("kernels_above"))
 costly_above_name = _keep(PyUnicode_InternFromString("costly_above"))
+first_limit_name = _keep(PyUnicode_InternFromString("first_limit"))
 axis_name = _keep(PyUnicode_InternFromString("axis"))
 call_name = _keep(PyUnicode_InternFromString("__call__"))
 keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
@@ -628,7 +632,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS, name == "reduce"))
 
 
 def bind(ufunc, theirs, real, costly, compiled):
@@ -700,10 +704,11 @@ def words(refusal):
     refusal_method = _keep(refusal)
 
 
-def function(slow, theirs, name, own, least=1):
+def function(slow, theirs, name, own, least=1, bint ordered=False):
     """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
 
-    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none.
+    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``ordered``: of large arrays
+    ``slow`` has another answer, or has it sooner.
     """
     cdef Reduction* reduction = NULL
     cdef Matrices* matrices = NULL
@@ -736,7 +741,7 @@ def function(slow, theirs, name, own, least=1):
     cdef int recorded = _RECORDED.get(name, NOT_RECORDED) if numpys_own or stands_for_it or in_their_place or isinstance(theirs, MethodDescriptorType) else NOT_RECORDED
     if name == "sort" and not numpys_own:
         recorded = NOT_RECORDED  # the method writes
-    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS))
+    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS), ordered)
 
 
 cdef int operators_known = 0
@@ -750,9 +755,18 @@ def layouts(of):
         for k in range(BINARIES):
             if k != MATMUL and k != DIVMOD:
                 theirs = getattr(operator, f"__{slot_name(k).decode()}__")
-                operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2))
+                operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2, False))
         operators_known = 1
     functions_forget()
+
+
+def first_work(left=None):
+    """Return how many elements, each once for every step, tapes compute of large arrays yet, before those are graphs'; ``left`` sets it."""
+    global first_left
+    before = first_left
+    if left is not None:
+        first_left = FIRST_WORK if left < 0 else left
+    return before
 
 
 def clips(both, low, high):

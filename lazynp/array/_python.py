@@ -465,6 +465,11 @@ def layouts(of: Any) -> None:
     """Let ``of`` say what functions give for arrays of ones: nothing waits here."""
 
 
+def first_work(left: int | None = None) -> int:
+    """Return how many elements tapes compute of large arrays yet: there are no tapes."""
+    return 0
+
+
 def clips(both: Any, low: Any, high: Any) -> None:
     """Say which ufuncs NumPy's ``clip`` calls where there are two bounds, one below, or one above: nothing waits here."""
 
@@ -484,10 +489,11 @@ def words(refusal: Callable[..., Any]) -> None:
     """Let ``refusal(slow, args, kwargs, error)`` say which exception a refused call raises: here functions in Python say their own."""
 
 
-def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1) -> Any:
+def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1, ordered: bool = False) -> Any:
     """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
 
-    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none.
+    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``ordered``: of
+    large arrays it has another answer than NumPy, or has it sooner.
     """
     return slow
 

@@ -40,6 +40,43 @@ class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
     """An argument is not at hand."""
 
 
+def any_large(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Tell whether there is a large array at hand among the arguments of a call."""
+    limit = config.at_hand
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(value)
+        if kind is _ARRAY:
+            memory = value._base
+            if type(memory) is _MEMORY and memory.size > limit:
+                return True
+        elif (kind is tuple or kind is list) and len(value) <= _LOOKED_AT and any_large(value, {}):
+            return True
+    return False
+
+
+_LOOKED_AT: Final = 8  # items of a list of arrays
+
+
+def by_kernels(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The answer of a function of ours to a call with large arrays at hand, which kernels read where they lie."""
+
+    def given(value: Any) -> Any:
+        kind = type(value)
+        if kind is _ARRAY:
+            memory = value._base
+            if type(memory) is not _MEMORY or memory.size <= config.at_hand:
+                return value
+            return arrays.buffered(memory)
+        return kind([given(item) for item in value]) if kind is tuple or kind is list else value
+
+    out = kwargs.get("out")
+    found = function(*[given(value) for value in args], **{name: value if value is out else given(value) for name, value in kwargs.items()})
+    for part in found if type(found) is tuple else (found,):
+        if type(part) is _ARRAY:
+            part.realize()
+    return found
+
+
 def _given(value: Any, cells: list[arrays.ndarray], depth: int = 0) -> Any:
     """An argument as NumPy takes it; arrays of ours are remembered in ``cells``."""
     kind = type(value)

@@ -375,6 +375,7 @@ static int cell_settled(Chain* self, int k, PyArrayObject* made) {
     Cell* cell = self->cell[k];
     PyObject* large = NULL;
     if (self->size > limit_now()) {
+        first_done(self->size, self->steps);
         if ((large = chain_large(made)) == NULL) return Py_DECREF(made), -1;
         if ((cell = self->cell[k]) == NULL) return Py_DECREF(large), Py_DECREF(made), 0; /* it has gone, or has its value, meanwhile */
     }
@@ -1031,19 +1032,25 @@ static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
 
 static inline int step_type(const Chain* self, int k) { return self->step[k].out; }
 
-/* What a large array of complex numbers that exists shows (borrowed), or a part of one: no kernel computes with them; NULL for all others. */
-static inline PyArrayObject* large_complex(PyObject* a) {
+/* What a large array that exists, or a part of one, shows (borrowed), if tapes compute with it: with complex numbers no kernel does; NULL for all others. */
+static inline PyArrayObject* large_operand(PyObject* a) {
     PyArrayObject *x, *memory;
     PyObject* found;
     Cell* root;
     int own;
     if (Py_TYPE(a) != array_type || ((Cell*)a)->base == NULL || Py_TYPE(((Cell*)a)->base) == &PyArray_Type || IS_RAW(((Cell*)a)->base)) return NULL;
-    if (((Cell*)a)->base == Py_None) { /* most that are recorded are no complex numbers, and are seen to be none quickly */
+    if (((Cell*)a)->base == Py_None) { /* most that are recorded are neither, and are seen to be none quickly */
         found = member_of(&member_array, member_of(&member_buffer, ((Cell*)a)->node));
-        if (found == NULL || !PyArray_Check(found) || !PyArray_ISCOMPLEX((PyArrayObject*)found)) return NULL;
+        if (found == NULL || !PyArray_Check(found) || !(PyArray_ISCOMPLEX((PyArrayObject*)found) || PyArray_SIZE((PyArrayObject*)found) <= tapes_limit())) return NULL;
     }
     x = large_memory(a, &root, &memory, &own);
-    return x && PyArray_ISCOMPLEX(x) ? x : NULL;
+    return x && (PyArray_ISCOMPLEX(x) || (IS_NUMERIC(PyArray_TYPE(x)) && size_of(x) <= tapes_limit())) ? x : NULL;
+}
+
+/* The same of every array that exists. */
+static inline PyArrayObject* operand_seen(PyObject* x) {
+    PyArrayObject* found = seen_of(x);
+    return found ? found : large_operand(x);
 }
 
 /* Whether the memory of `a` is nobody else's to write. */
@@ -1322,7 +1329,7 @@ static int with_complex(PyObject* x) {
     PyArrayObject* seen;
     if (Py_TYPE(x) != array_type) return is_complex(x);
     if (WAITS(x)) return CHAIN_OF(x) && PyTypeNum_ISCOMPLEX(step_type(CHAIN_OF(x), STEP_OF(x)));
-    if ((seen = seen_of(x)) == NULL) seen = large_complex(x);
+    if ((seen = seen_of(x)) == NULL) seen = large_operand(x);
     return seen && PyArray_ISCOMPLEX(seen);
 }
 
@@ -1350,7 +1357,7 @@ static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
         return 1;
     }
     if (((Cell*)x)->base && IS_RAW(((Cell*)x)->base)) to->array = (PyArrayObject*)((Cell*)x)->base;
-    else if ((to->array = memory_of(x)) == NULL && (to->array = large_complex(x)) == NULL && (to->array = large_real(x, other)) == NULL) return 0;
+    else if ((to->array = memory_of(x)) == NULL && (to->array = large_operand(x)) == NULL && (to->array = large_real(x, other)) == NULL) return 0;
     to->type = PyArray_TYPE(to->array), to->ndim = PyArray_NDIM(to->array), to->dims = PyArray_DIMS(to->array);
     return IS_NUMERIC(to->type) && is_private(x);
 }
@@ -1530,7 +1537,7 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
         self = waiting_count ? tape_over(ndim, dims, order, &site, said.state, serial, flat, whole) : NULL;
     if (into && chain[0] && chain[0] != self) return NULL; /* who reads the old value of another tape needs a cell that has it */
     if (self == NULL) {
-        if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
+        if (size == 0 || size < chain_sizes.from || size > tapes_limit()) return NULL;
         if ((self = chain_new(said.state, said.minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
         if (order) chain_laid(self, order);
         chain_enter(self);
@@ -1601,7 +1608,7 @@ reading: /* from here on no code of a program's runs */
     joins = loop->joins;
     if ((loop->raises && !(nin == 2 && read[1].type < 0 && is_natural(operands[1]))) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
-    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > limit_now() && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
+    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > tapes_limit() && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {
         if (read[o].type < 0 && !value_of(operands[o], type, &value[o])) goto refused;

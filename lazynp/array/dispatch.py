@@ -16,7 +16,7 @@ import numpy as np
 from numpy._core import umath
 
 from lazynp.array import core
-from lazynp.array.calls import ALWAYS, answer, bound, growing, widening
+from lazynp.array.calls import ALWAYS, answer, any_large, bound, by_kernels, growing, widening
 from lazynp.array.hand import cell, memory_of
 from lazynp.values import config
 
@@ -45,6 +45,14 @@ NOT_AT_HAND: Final = frozenset(
         "vectorize", "einsum_path", "broadcast_arrays", "require", "mask_indices",
         "load",  # of maps and archives of arrays
         "isclose", "allclose",  # they ask for the error state
+    }
+)  # fmt: skip
+
+# Of large arrays these have the bits of kernels, in whose order they sum, or kernels find them much sooner.
+ORDERED: Final = frozenset(
+    {
+        "sum", "prod", "mean", "std", "var", "nansum", "nanprod", "nanmean", "nanstd", "nanvar", "average", "norm", "vector_norm",
+        "matrix_norm", "trapezoid", "trapz", "median", "nanmedian", "allclose", "isclose", "trace", "cov", "corrcoef", "angle",
     }
 )  # fmt: skip
 
@@ -148,7 +156,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
     if name in _INSTEAD and module == "lazynp":
         theirs = _INSTEAD[name]
     elif name in _CORES_OWN and module == "lazynp":
-        return core.function(function, theirs, name, own)
+        return core.function(function, theirs, name, own, 1, name in ORDERED)
     if hasattr(type(function), "at_hand"):  # it does what follows itself
         return core.function(function, theirs, name, own, 0)
     if not isinstance(function, FunctionType | staticmethod) or module not in MODULES or name in NOT_AT_HAND or not callable(theirs):
@@ -162,16 +170,19 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
     directly = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     answered: Callable[..., Any] = growing if name in GROWING else widening if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
+    ordered = name in ORDERED
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if ordered and any_large(args, kwargs):
+            return by_kernels(function, args, kwargs)
         if config.at_hand and (not kwargs or own.isdisjoint(kwargs)):
             found = answered(directly, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
 
-    return core.function(call, theirs, name, own, 0 if answered is answer else 1)
+    return core.function(call, theirs, name, own, 0 if answered is answer else 1, ordered)
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
@@ -251,9 +262,12 @@ def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's answer where everything is at hand."""
     theirs = numpys_method(name)
     warns_below = few(name)
+    ordered = name in ORDERED
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if ordered and any_large((self, *args), kwargs):
+            return by_kernels(function, (self, *args), kwargs)
         base, node = self._base, self._node
         if type(base) is _MEMORY or ((base is not None or node.buffer is not None) and memory_of(self) is not None):
             found = answer(theirs, (self, *args), kwargs, 1, warns_below)

@@ -50,6 +50,7 @@ typedef struct Function {
     int misses, skipped; /* calls whose signature was not known, since the last that was; and those of them that were made at once */
     int silent;   /* NumPy tells of no floating-point errors of it */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
+    int ordered;  /* of large arrays kernels find another answer, or find it sooner */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* stands_for; /* NumPy's function of that name, which it is equal to; may be NULL */
@@ -563,7 +564,7 @@ static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject
     }
     if (keeps) return NULL;
     if (axis == Py_None && (found = reduced_whole(self, x))) return found;
-    if (PyErr_Occurred() || self->kind == MEAN) return NULL;
+    if (PyErr_Occurred() || self->kind == MEAN || order_of(self->reduction, PyArray_TYPE(x), PyArray_SIZE(x)) != NUMPYS_ORDER) return NULL;
     args[0] = (PyObject*)x, args[1] = axis;
     Py_INCREF(x);
     found = PyObject_Vectorcall(self->reduction->reduce, args, 2, NULL);
@@ -996,6 +997,22 @@ static PyObject* of_foreign(int kind, PyArrayObject* x, PyObject* dtype) {
 
 static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);
 
+/* What an array that exists holds, of any size (borrowed); NULL for all others. */
+static inline PyArrayObject* existing_memory(PyObject* x) {
+    PyArrayObject* found = memory_of(x);
+    return found ? found : read_memory(x);
+}
+
+/* Whether there is a large array among the arguments of a call, or in a list of them. */
+static int any_large(PyObject* const* args, Py_ssize_t n) {
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyArrayObject* x = Py_TYPE(args[k]) == array_type ? seen_of(args[k]) : NULL;
+        if (x && size_of(x) > limit_now()) return 1;
+        if (IS_ROW(args[k]) && PySequence_Fast_GET_SIZE(args[k]) <= MOST && any_large(PySequence_Fast_ITEMS(args[k]), PySequence_Fast_GET_SIZE(args[k]))) return 1;
+    }
+    return 0;
+}
+
 /* What a function gives whose arguments lie in memory. */
 static PyObject* ufunc_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names);
 static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
@@ -1009,9 +1026,9 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
     if (total > MOST || (names && self->own && has_own(self->own, names))) goto slow;
     if (names && n == 0 && (self->kind == ZEROS || self->kind == ONES || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
     if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
-    if (self->direct && total == 1 && n == 1) {
-        x = memory_of(args[0]);
-        if (x && !is_part(args[0])) {
+    if (self->direct && total == 1 && n == 1 && !(self->ordered && any_large(args, 1))) {
+        x = self->kind == POSITION ? existing_memory(args[0]) : memory_of(args[0]);
+        if (x && (self->kind == POSITION || !is_part(args[0]))) {
             Py_INCREF(x);
             found = self->direct(x);
             Py_DECREF(x);
@@ -1119,7 +1136,8 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
                 else n = 0; /* another keyword, or value */
             }
             if (PyErr_Occurred()) PyErr_Clear();
-            if (n < 1 || n > 2 || !(axis == Py_None || PyLong_CheckExact(axis)) || (x = memory_of(args[0])) == NULL) {
+            x = n < 1 ? NULL : axis == Py_None ? existing_memory(args[0]) : memory_of(args[0]);
+            if (n < 1 || n > 2 || !(axis == Py_None || PyLong_CheckExact(axis)) || x == NULL) {
                 n = given;
                 break;
             }
@@ -1222,9 +1240,9 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             x = memory_of(args[0]);
             if (total == 1 && n == 1) {
                 PyArrayObject* values = x ? x : read_memory(args[0]);
-                if (values && PyArray_ISBOOL(values)) {
+                if (values && (PyArray_ISBOOL(values) || x == NULL)) {
                     Py_INCREF(values);
-                    found = of_truth(self, args[0], values);
+                    found = PyArray_ISBOOL(values) ? of_truth(self, args[0], values) : reduced_whole(self, values);
                     Py_DECREF(values);
                     if (found || PyErr_Occurred()) return found;
                 }
@@ -1242,7 +1260,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
                 if (found || PyErr_Occurred()) return found;
             }
     }
-    if (total == 0 && self->kind != DRAW) goto slow;
+    if ((total == 0 && self->kind != DRAW) || (self->ordered && any_large(args, total))) goto slow;
     if (self->method && names == NULL && Py_TYPE(args[0]) == array_type) found = asked(self->method, args, n, names, least, 0, ANY, first);
     else found = asked(self->theirs, args, n, names, least, self->listens, self->kind, first);
     if (found || PyErr_Occurred()) return found;
@@ -2148,7 +2166,7 @@ static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > c
 
 static int any_too_costly(PyObject* const* args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++)
-        if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && CHAIN_OF(args[k])->size > costly_above() : too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : seen_of(args[k]))) return 1;
+        if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && CHAIN_OF(args[k])->size > costly_above() : too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : operand_seen(args[k]))) return 1;
     return 0;
 }
 
@@ -2163,7 +2181,7 @@ static int own_applies(const Ufunc* self, PyObject* x) {
         if (CHAIN_OF(x) == NULL) return 0;
         size = CHAIN_OF(x)->size, type = step_type(CHAIN_OF(x), STEP_OF(x));
     } else {
-        if ((memory = PyArray_CheckExact(x) ? (PyArrayObject*)x : seen_of(x)) == NULL) return 0;
+        if ((memory = PyArray_CheckExact(x) ? (PyArrayObject*)x : operand_seen(x)) == NULL) return 0;
         size = size_of(memory), type = PyArray_TYPE(memory);
     }
     return size > kernels_above() && IS_NUMERIC(type) && loops_type(self->own, type) >= 0 && !(errors_minded() & ERROR_UNDER);
@@ -2181,7 +2199,7 @@ static PyObject* numpys_or_own(PyObject* ufunc, PyObject* x) {
 static int any_complex(PyObject* const* args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++) {
         if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && PyTypeNum_ISCOMPLEX(step_type(CHAIN_OF(args[k]), STEP_OF(args[k]))) : is_complex(args[k])) return 1;
-        if (seen_of(args[k]) && PyArray_ISCOMPLEX(seen_of(args[k]))) return 1;
+        if (operand_seen(args[k]) && PyArray_ISCOMPLEX(operand_seen(args[k]))) return 1;
     }
     return 0;
 }
@@ -2317,7 +2335,7 @@ static PyObject* ufunc_called(PyObject* callable, PyObject* const* args, size_t 
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
-    int costly = names == NULL && self->costly && any_too_costly(args, n);
+    int costly = self->costly && any_too_costly(args, n < self->nin ? n : self->nin);
     if (waiting_count == 0 && at_the_call()) records = 0;
     Loops* loops = costly ? self->kernels : self->loops;
     int own = n > 0 && self->own && !costly && own_applies(self, args[0]);
@@ -2326,7 +2344,7 @@ static PyObject* ufunc_called(PyObject* callable, PyObject* const* args, size_t 
     if (costly && loops && self->powers && n == 2 && PyFloat_CheckExact(args[1]) && PyFloat_AS_DOUBLE(args[1]) == 0.5) loops = NULL; /* a graph has a root as such */
     if (names == NULL && n == self->nin && any_foreign(args, n) && !(costly && loops == NULL)) return call_with_cells(ufunc_call, callable, args, n, NULL);
     if (names == NULL && loops && n == loops->nin) { /* nothing is written: what waits may go on waiting */
-        PyArrayObject *x = seen_of(args[0]), *y = n == 2 ? seen_of(args[1]) : NULL;
+        PyArrayObject *x = operand_seen(args[0]), *y = n == 2 ? operand_seen(args[1]) : NULL;
         if (records && may_chain(args[0], n == 2 ? args[1] : NULL, x, y)) {
             if (!(self->real && any_complex(args, n))) found = chain_step(loops, args[0], n == 2 ? args[1] : NULL);
             if (found == NULL && !costly && !PyErr_Occurred()) found = ufunc_recorded(self, args, n, NULL);
@@ -2374,7 +2392,7 @@ slow:
         return PyObject_Vectorcall(self->numpy, args, (size_t)n, names); /* which says so, from C as NumPy's callers expect it */
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     if (self->product ? n == 2 && memory_of(args[0]) && memory_of(args[1]) && fits_product(memory_of(args[0]), memory_of(args[1]))
-                      : (self->theirs || is_real_into(self, args, n, names)) && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
+                      : !costly && (self->theirs || is_real_into(self, args, n, names)) && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
         found = asked(own && !is_named(names, "dtype") && !is_named(names, "signature") && !is_named(names, "sig") ? self->own_ufunc : self->numpy, args, n, names, 1, 0, ANY, NULL);
         if (found || PyErr_Occurred()) return found;
     }
@@ -2486,7 +2504,7 @@ static void functions_forget(void) {
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked, int positional) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked, int positional, int ordered) {
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
@@ -2495,7 +2513,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
-    made->op = -1, made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->misses = made->skipped = 0;
+    made->op = -1, made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->ordered = ordered, made->misses = made->skipped = 0;
     made->views = kind == RESHAPE || direct == direct_ravel || direct == direct_transpose || direct == direct_squeeze || recorded == EXPANDS || recorded == SWAPS_AXES || recorded == FLIPS;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
@@ -2589,7 +2607,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->costly = costly;
     self->multiplies = self->product && strcmp(theirs->name, "matmul") == 0;
     if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout == 1 && theirs->nin <= 3 && !theirs->core_enabled && self->calls == NULL)
-        self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin);
+        self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin, 0);
     if (PyErr_Occurred()) return -1;
     if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
     self->loops = PyMem_Malloc(sizeof(Loops));

@@ -121,6 +121,8 @@ static void cell_in_order(Cell* cell) {
 static int item_settle(Chain* self) {
     PyObject* found = NULL;
     PyArrayObject* made = self->sources && self->item.by_steps ? self->item.by_steps(self) : NULL;
+    for (int k = 0; k < self->arrays; k++)
+        if (self->array[k]) first_done(size_of(self->array[k]), 1);
     if (made == NULL && !PyErr_Occurred() && self->sources) (void)sources_settle(self);
     if (made == NULL && !PyErr_Occurred() && self->item.by_loops) made = self->item.by_loops(self);
     if (made) {
@@ -241,7 +243,7 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     return (PyObject*)begun->cell;
 }
 
-static inline int call_fits(const Call* call) { return call->ndim > 0 && call->size >= chain_sizes.from && call->size <= limit_now(); }
+static inline int call_fits(const Call* call) { return call->ndim > 0 && call->size >= chain_sizes.from && call->size <= tapes_limit(); }
 
 /* A product of matrices, or of one and a vector. */
 static int product_call(Call* call, PyObject* a, PyObject* b) {
@@ -262,7 +264,7 @@ static inline int axes_of(PyObject* x) {
     PyArrayObject* memory;
     if (Py_TYPE(x) != array_type) return 0;
     if (WAITS(x)) return CHAIN_OF(x) ? CHAIN_OF(x)->ndim : 0;
-    memory = seen_of(x);
+    memory = operand_seen(x);
     return memory ? PyArray_NDIM(memory) : 0;
 }
 
@@ -287,7 +289,7 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
 static int shadow_of(PyObject* a, Raw* shadow) {
     const Chain* chain = CHAIN_OF(a);
     int type;
-    if (chain == NULL || (chain->strided && !chain->ordered) || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > limit_now()) return 0;
+    if (chain == NULL || (chain->strided && !chain->ordered) || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > tapes_limit()) return 0;
     type = step_type(chain, STEP_OF(a));
     shadow->fields.nd = chain->ndim, shadow->fields.dimensions = shadow->lengths, shadow->fields.strides = shadow->lengths + RAW_AXES;
     if ((shadow->fields.descr = raw_dtypes[type]) == NULL) return 0;

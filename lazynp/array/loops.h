@@ -1019,6 +1019,16 @@ typedef struct {
 } Reduction;
 
 #include "rows.h"
+#define ORDERED_SQUARES
+#include "../backends/numpy/ordered.h"
+
+/* In whose order a reduction combines elements: NumPy's, the kernels', or the kernels' in a way that there are no loops of here. */
+enum { NUMPYS_ORDER, KERNELS_ORDER, OTHER_ORDER };
+static inline int order_of(const Reduction* of, int type, npy_intp size) {
+    if (size <= limit_now() || !(type == NPY_DOUBLE || type == NPY_FLOAT || type == NPY_HALF)) return NUMPYS_ORDER;
+    if (of->from_zero) return type == NPY_HALF ? OTHER_ORDER : KERNELS_ORDER;
+    return strcmp(((PyUFuncObject*)of->loops.ufunc)->name, "multiply") ? NUMPYS_ORDER : OTHER_ORDER; /* of extremes the order does not show */
+}
 
 static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value) {
     npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
@@ -1155,13 +1165,41 @@ typedef struct {
     char *from, *to;
     npy_intp matrices, rows, columns, across;
     int axis, spread; /* variances, or their roots, instead */
+    int order;        /* whose: see `order_of` */
     double by;        /* how many elements of each count, then */
 } AxisRun;
 
 /* What `spread` says instead of sums. */
 enum { SUMS_ALONE, VARIANCES, DEVIATIONS };
 
+/* The same in the kernels' order: sums of the rows, or columns, of a matrix, or variances. */
+#define MATRIX_ORDERED(NAME, TYPE, ROOT)                                                                                             \
+    static int NAME(const AxisRun* self, const TYPE* from, npy_intp rows, npy_intp columns, TYPE* to) {                              \
+        npy_intp across = self->across / (npy_intp)sizeof(TYPE), n = self->axis ? rows : columns, length = self->axis ? columns : rows; \
+        npy_intp scratch = self->axis ? 0 : ordered_scratch(rows), means = self->spread && !self->axis ? n : 0;                      \
+        TYPE *room = scratch + means ? PyMem_RawMalloc((size_t)(scratch + means) * sizeof(TYPE)) : NULL, *mean = means ? room + scratch : to; \
+        if (scratch + means && room == NULL) return 0;                                                                               \
+        if (self->axis) ordered_rows_add_##TYPE(from, rows, columns, across, 0, NULL, mean);                                                 \
+        else ordered_columns_add_##TYPE(from, 1, rows, columns, across, 0, NULL, mean, room);                                                \
+        for (npy_intp k = 0; self->spread && k < n; k++) mean[k] /= (TYPE)length;                                                    \
+        if (self->spread && self->axis) ordered_rows_squares_##TYPE(from, rows, columns, across, 0, mean, to);                               \
+        else if (self->spread) ordered_columns_squares_##TYPE(from, 1, rows, columns, across, 0, mean, to, room);                            \
+        for (npy_intp k = 0; self->spread && k < n; k++) to[k] /= (TYPE)self->by;                                                    \
+        for (npy_intp k = 0; self->spread == DEVIATIONS && k < n; k++) to[k] = ROOT(to[k]);                                          \
+        PyMem_RawFree(room);                                                                                                         \
+        return 1;                                                                                                                    \
+    }
+MATRIX_ORDERED(matrix_ordered_double, double, sqrt)
+MATRIX_ORDERED(matrix_ordered_float, float, sqrtf)
+#undef MATRIX_ORDERED
+
 static int matrix_reduced(const AxisRun* self, char* from, npy_intp rows, npy_intp columns, char* to) {
+    if (self->order == KERNELS_ORDER) {
+        int fine;
+        if (self->spread == SUMS_ALONE) flags_clear(1);
+        fine = self->loop->out == NPY_DOUBLE ? matrix_ordered_double(self, (const double*)from, rows, columns, (double*)to) : matrix_ordered_float(self, (const float*)from, rows, columns, (float*)to);
+        return fine && (self->spread != SUMS_ALONE || !flags_raised(1));
+    }
     if (self->spread == SUMS_ALONE) return reduce_matrix(self->of, self->loop, from, rows, columns, self->across, self->axis, to);
     (self->axis ? row_loops_here()->rows_spread : row_loops_here()->columns_spread)[self->loop->out == NPY_FLOAT](from, rows, columns, self->across, self->by, self->spread == DEVIATIONS, to);
     return 1; /* the flags are looked at when all is done */
@@ -1186,7 +1224,7 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     int ndim = PyArray_NDIM(x), kept = 0, threads, columns;
     double ns;
     npy_intp dims[AXES], size = PyArray_SIZE(x), length = PyArray_DIM(x, axis), behind = 1;
-    AxisRun self = {.of = of, .loop = loop, .from = PyArray_BYTES(x), .matrices = 1, .axis = axis == ndim - 1, .spread = spread, .by = (double)length - off};
+    AxisRun self = {.of = of, .loop = loop, .from = PyArray_BYTES(x), .matrices = 1, .axis = axis == ndim - 1, .spread = spread, .by = (double)length - off, .order = order_of(of, loop->out, size)};
     PyArrayObject* r;
     for (int k = 0; k < ndim; k++) {
         if (k != axis || keeps) dims[kept++] = k == axis ? 1 : PyArray_DIM(x, k);
@@ -1233,9 +1271,16 @@ static void rows_check(Reduction* of, Loop* loop, int type) {
     loop_compared(loop, &of->rows[type], fine);
 }
 
+/* The loop of a type whose sums have the kernels' order: there is nothing of NumPy's to compare with. */
+static inline Loop* ordered_loop(Reduction* of, int type) {
+    Loop* loop = &of->loops.of[type];
+    return loop->function && loop->out == type ? loop : NULL;
+}
+
 /* The loop of elements of a type, if rows and columns of theirs are combined as NumPy does; NULL where it is NumPy's to do. */
-static Loop* axis_loop(Reduction* of, int type, int spread, npy_intp length, double off) {
-    Loop* loop = loop_of(&of->loops, type);
+static Loop* axis_loop(Reduction* of, int type, int order, int spread, npy_intp length, double off) {
+    Loop* loop = order == KERNELS_ORDER ? ordered_loop(of, type) : loop_of(&of->loops, type);
+    if (order == KERNELS_ORDER) return spread && (double)length <= off ? NULL : loop;
     if (loop == NULL || loop->out != type || !loop->basic) return NULL;
     if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
     if (of->rows[type] == UNUSABLE) return NULL;
@@ -1252,9 +1297,10 @@ static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis
     int ndim = PyArray_NDIM(x);
     npy_intp behind = 1;
     Loop* loop;
+    int order = order_of(of, PyArray_TYPE(x), size_of(x));
     if (axis < 0) axis += ndim;
-    if (ndim < 2 || ndim > AXES || axis < 0 || axis >= ndim || !PyArray_ISBEHAVED_RO(x)) return NULL;
-    if (ndim == 2 && !keeps && !rows_dense(x, 1) && rows_dense(x, 0)) { /* NumPy goes through it as through the transposed matrix */
+    if (order == OTHER_ORDER || ndim < 2 || ndim > AXES || axis < 0 || axis >= ndim || !PyArray_ISBEHAVED_RO(x)) return NULL;
+    if (ndim == 2 && !keeps && order == NUMPYS_ORDER && !rows_dense(x, 1) && rows_dense(x, 0)) { /* NumPy goes through it as through the transposed matrix */
         npy_intp dims[2] = {PyArray_DIM(x, 1), PyArray_DIM(x, 0)}, strides[2] = {PyArray_STRIDE(x, 1), PyArray_STRIDE(x, 0)};
         PyArrayObject *turned = raw_view(x, 2, dims, strides, PyArray_BYTES(x)), *found = turned ? axis_spread(of, turned, 1 - axis, keeps, plain, spread, off) : NULL;
         Py_XDECREF(turned);
@@ -1264,9 +1310,9 @@ static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis
         if (PyArray_DIM(x, k) < 2) return NULL; /* else perhaps in another order */
         if (k > axis) behind *= PyArray_DIM(x, k);
     }
-    if ((behind == 1 ? PyArray_DIM(x, axis) : behind) > LONGEST) return NULL;
+    if (order == NUMPYS_ORDER && (behind == 1 ? PyArray_DIM(x, axis) : behind) > LONGEST) return NULL;
     if (ndim == 2 ? !rows_dense(x, 1) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
-    if ((loop = axis_loop(of, PyArray_TYPE(x), spread, PyArray_DIM(x, axis), off)) == NULL) return NULL;
+    if ((loop = axis_loop(of, PyArray_TYPE(x), order, spread, PyArray_DIM(x, axis), off)) == NULL) return NULL;
     return reduce_axis(of, loop, x, (int)axis, keeps, plain, spread, off);
 }
 

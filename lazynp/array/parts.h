@@ -9,7 +9,7 @@
 
 #include "numbers.h"
 
-static PyObject *config_dict, *at_hand_name, *kernels_above_name, *costly_above_name; /* where `config.at_hand`, `config.kernels_above` and `config.costly_above` are looked up */
+static PyObject *config_dict, *at_hand_name, *kernels_above_name, *costly_above_name, *first_limit_name; /* where `config.at_hand` and its kin are looked up */
 
 static npy_intp setting_found(PyObject* name) {
     PyObject* found = PyDict_GetItem(config_dict, name);
@@ -34,6 +34,20 @@ static npy_intp setting_found(PyObject* name) {
 SETTING(limit_now, at_hand_name)           /* elements of the largest array that lies in NumPy's memory; 0: none does */
 SETTING(kernels_above, kernels_above_name) /* elements, of more than which functions such as `exp` have the kernels' bits */
 SETTING(costly_above, costly_above_name)   /* elements, of more than which those do that cost NumPy much, such as `power` */
+SETTING(first_limit, first_limit_name)      /* elements of the largest array that is an operand of tapes as long as little was computed with large ones */
+
+/* A program that computes little with large arrays is done before kernels for it are there, and what makes them costs more than all it computes: tapes
+   do that, until so many elements, each once for every step, were computed of large arrays.  From then on they are graphs'. */
+#define FIRST_WORK (1LL << 32)
+static long long first_left = FIRST_WORK;
+
+/* Elements of the largest array that is an operand of tapes now. */
+static inline npy_intp tapes_limit(void) { return first_left > 0 ? first_limit() : limit_now(); }
+
+/* Large arrays of `size` elements went through so many steps. */
+static inline void first_done(npy_intp size, npy_intp steps) {
+    if (first_left > 0 && size > limit_now()) first_left -= size * steps;
+}
 
 /* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`; and who else may write it: `Draft.lease`, `Draft.outside`. */
 typedef struct {
@@ -471,7 +485,7 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
     found = subscript(from, key);
     if (found && PyArray_CheckExact(found)) {
         npy_intp size = size_of((PyArrayObject*)found);
-        if (size && (own || size <= limit_now()) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);
+        if (size && (own || size <= tapes_limit()) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);
         else Py_CLEAR(found);
     }
     Py_DECREF(from), Py_DECREF(memory), Py_DECREF(root);
@@ -494,7 +508,7 @@ static PyObject* large_view(PyObject* a, ViewOf view, const void* with, int in_o
     int own, whole = 0;
     if ((from = stored_memory(a, &root, &memory, &own)) == NULL) from = seen_memory(a, &root, &memory, &own);
     if (from == NULL || (size = size_of(from)) == 0) return NULL;
-    if (in_order && size > limit_now()) { /* a copy is recorded; parts of a reshape are named by it and a key */
+    if (in_order && size > tapes_limit()) { /* a copy is recorded; parts of a reshape are named by it and a key */
         whole = from == memory || size * PyArray_ITEMSIZE(from) == ((Cell*)a)->extent;
         if (!whole || !PyArray_IS_C_CONTIGUOUS(from)) return NULL;
     }

@@ -195,7 +195,7 @@ static PyObject* product_number(PyObject* a, PyObject* b);
 static inline int small_type(PyObject* x, npy_intp* size) {
     PyArrayObject* seen;
     if (WAITS(x)) return CHAIN_OF(x) ? (*size = CHAIN_OF(x)->size, step_type(CHAIN_OF(x), STEP_OF(x))) : -1;
-    return (seen = seen_of(x)) ? (*size = PyArray_SIZE(seen), PyArray_TYPE(seen)) : -1;
+    return (seen = operand_seen(x)) ? (*size = PyArray_SIZE(seen), PyArray_TYPE(seen)) : -1;
 }
 
 /* The loops of an array to the power of a number or of another array, as a step; NULL where there are none. */
@@ -226,8 +226,8 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         PyObject* found = powers ? step_next(powers, a, powers->nin == 1 ? NULL : b) : step_next(&binary_loops[op], a, b);
         if (found) return found;
     }
-    x = seen_of(a), y = seen_of(b);
-    if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && (large_complex(a) || large_real(a, b))) || (y == NULL && (large_complex(b) || large_real(b, a))))) {
+    x = operand_seen(a), y = operand_seen(b);
+    if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && large_real(a, b)) || (y == NULL && large_real(b, a)))) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
         else if (powers) found = chain_step(powers, a, powers->nin == 1 ? NULL : b);
@@ -500,7 +500,7 @@ static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
     PyArrayObject* x;
     PyObject* found = unary_loops[op].ufunc ? step_next(&unary_loops[op], a, NULL) : NULL;
     if (found) return found;
-    x = seen_of(a);
+    x = operand_seen(a);
     if (may_chain(a, NULL, x, NULL)) {
         if (unary_loops[op].ufunc) found = chain_step(&unary_loops[op], a, NULL);
         if (found || PyErr_Occurred()) return found;
@@ -523,7 +523,7 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
     PyArrayObject *x, *y;
     PyObject *q, *found = step_next(&compare_loops[op], a, b);
     if (found) return found;
-    x = seen_of(a), y = seen_of(b);
+    x = operand_seen(a), y = operand_seen(b);
     if (may_chain(a, b, x, y)) {
         if ((found = chain_step(&compare_loops[op], a, b))) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
@@ -550,7 +550,7 @@ static PyObject* compared_from(PyObject* a, PyObject* b, int op) {
     PyArrayObject* y;
     if (found) return found;
     if (Py_TYPE(b) != array_type) Py_RETURN_NOTIMPLEMENTED; /* of a subclass, which has its own say */
-    if (may_chain(b, NULL, seen_of(b), NULL) && ((found = chain_step(&compare_loops[op], a, b)) || PyErr_Occurred())) return found;
+    if (may_chain(b, NULL, operand_seen(b), NULL) && ((found = chain_step(&compare_loops[op], a, b)) || PyErr_Occurred())) return found;
     if (settle_operand(b) < 0) return NULL;
     if ((y = memory_of(b))) {
         Py_INCREF(y);

@@ -31,7 +31,8 @@ typedef struct {
     npy_intp parts, most; /* and elements of one, at most */
     const char* from;     /* what is summed; NULL: what a tape computes */
     double apart;         /* and from which number it is apart, of which the squares are summed */
-    int squares;
+    int squares, order;  /* whose: see `order_of` */
+    char* chunk;         /* the sums of all chunks, in the kernels' order */
     Chain* chain;
     const Outs* outs;
     const Rows2* of;
@@ -90,6 +91,39 @@ static int sum_computed(const SumRun* self, npy_intp first, npy_intp n, char* to
     return 0;
 }
 
+/* The sums of chunks in the kernels' order, from element `first` on; whether an error was raised. */
+static int chunks_some(const SumRun* self, npy_intp first, npy_intp n, char* room, Desk* desk) {
+    npy_intp size = self->loop->size;
+    for (npy_intp done = 0, some; done < n; done += some, first += some) {
+        const char* from = self->from ? self->from + first * size : room;
+        char* to = self->chunk + first / ORDERED_CHUNK * size;
+        some = n - done < SUM_BLOCK ? n - done : SUM_BLOCK;
+        if (self->from == NULL && sum_computed(self, first, some, room, desk)) return 1;
+        if (self->type == NPY_FLOAT) (self->squares ? ordered_chunks_squares_float : ordered_chunks_add_float)((const float*)from, some, 0, (float)self->apart, (float*)to);
+        else (self->squares ? ordered_chunks_squares_double : ordered_chunks_add_double)((const double*)from, some, 0, self->apart, (double*)to);
+        if (self->from == NULL && flags_raised(1) & self->pieces.minded) return 1; /* the next steps clear them */
+    }
+    return 0;
+}
+
+/* The sums of chunks combined, as a binary counter does: powers of two pairwise, the rest from the short end. */
+#define CHUNKS_COUNTED(NAME, TYPE)                                                            \
+    static TYPE NAME(const TYPE* chunk, npy_intp chunks) {                                    \
+        TYPE stack[ORDERED_LEVELS], total = 0;                                                \
+        for (npy_intp k = 0; k < chunks; k++) {                                               \
+            TYPE value = chunk[k];                                                            \
+            int level = 0;                                                                    \
+            for (; k >> level & 1; level++) value = stack[level] + value;                     \
+            stack[level] = value;                                                             \
+        }                                                                                     \
+        for (int level = 0; chunks >> level; level++)                                         \
+            if (chunks >> level & 1) total = stack[level] + total;                            \
+        return total;                                                                         \
+    }
+CHUNKS_COUNTED(chunks_counted_float, float)
+CHUNKS_COUNTED(chunks_counted_double, double)
+#undef CHUNKS_COUNTED
+
 /* The sum of some elements that NumPy sums by themselves. */
 static int sum_some(const SumRun* self, npy_intp first, npy_intp n, char* room, Desk* desk, Value* sum) {
     npy_intp size = self->loop->size;
@@ -119,6 +153,10 @@ static int sum_piece(const Pieces* pieces, npy_intp first, npy_intp count, int t
     Desk* desk = thread ? desks[thread] : self->desk;
     double room[SUM_BLOCK];
     if (desk) desk->minded = pieces->minded;
+    if (self->chunk) {
+        npy_intp from = first * SUM_BLOCK, past = (first + count) * SUM_BLOCK;
+        return chunks_some(self, from, (past < self->most ? past : self->most) - from, (char*)room, desk);
+    }
     for (npy_intp k = first; k < first + count; k++)
         if (sum_some(self, self->part[k].first, self->part[k].n, (char*)room, desk, &self->part[k].sum)) return 1;
     return 0;
@@ -133,20 +171,26 @@ static int sum_run(SumRun* self, npy_intp n, double ns, npy_intp bytes, int mind
         threads = desks_ready(threads);
         if ((self->desk = desk_take()) == NULL) return 0;
     }
-    self->most = n / 1024 > SUM_PIECE ? n / 1024 : SUM_PIECE;
-    self->part = PyMem_Malloc((size_t)(2 * n / self->most + 2) * 2 * sizeof(SumPart)); /* no part is less than half as long, but for what rounding takes */
-    if (self->part == NULL) {
+    self->most = self->order == KERNELS_ORDER ? n : n / 1024 > SUM_PIECE ? n / 1024 : SUM_PIECE;
+    if (self->order == KERNELS_ORDER) self->chunk = PyMem_Malloc((size_t)((n / ORDERED_CHUNK + 1) * self->loop->size));
+    else self->part = PyMem_Malloc((size_t)(2 * n / self->most + 2) * 2 * sizeof(SumPart)); /* no part is less than half as long, but for what rounding takes */
+    if (self->part == NULL && self->chunk == NULL) {
         if (self->desk) desk_leave(self->desk);
         return 0;
     }
     self->parts = 0;
-    sum_parts(self, 0, n);
-    pieces_of(&self->pieces, sum_piece, self->parts, 1, 1, 1, minded);
+    if (self->part) sum_parts(self, 0, n);
+    pieces_of(&self->pieces, sum_piece, self->part ? self->parts : (n + SUM_BLOCK - 1) / SUM_BLOCK, self->part ? 1 : SUM_BLOCK, self->part ? 1 : SUM_PIECE, 1, minded);
     if (self->chain) self->pieces.pause = tape_pause, self->pieces.of = self->chain;
     raised = pieces_do(&self->pieces, threads, ns);
     flags_clear(1);
-    if (!raised) *sum = sum_of_parts(self, n, &next);
-    if (self->from_zero && !raised) {
+    if (!raised && self->part) *sum = sum_of_parts(self, n, &next);
+    if (!raised && self->chunk) {
+        npy_intp chunks = (n + ORDERED_CHUNK - 1) / ORDERED_CHUNK;
+        memset(sum, 0, sizeof(*sum));
+        if (self->type == NPY_FLOAT) sum->f = chunks_counted_float((const float*)self->chunk, chunks);
+        else sum->d = chunks_counted_double((const double*)self->chunk, chunks);
+    } else if (self->from_zero && !raised) {
         memset(&zero, 0, sizeof(zero));
         sum_two(self, &zero, sum); /* what NumPy begins with: of negative zeros it makes a positive one */
         *sum = zero;
@@ -154,7 +198,7 @@ static int sum_run(SumRun* self, npy_intp n, double ns, npy_intp bytes, int mind
     if (!raised && !self->from_zero && self->type == NPY_DOUBLE) raised |= !(sum->d < 0 || sum->d > 0); /* which zero, or which NaN, is NumPy's to say */
     if (!raised && !self->from_zero && self->type == NPY_FLOAT) raised |= !(sum->f < 0 || sum->f > 0);
     raised |= flags_raised(1) & minded;
-    PyMem_Free(self->part);
+    PyMem_Free(self->part), PyMem_Free(self->chunk);
     if (self->desk) desk_leave(self->desk);
     return !raised;
 }
@@ -187,10 +231,11 @@ static void sums_check(Reduction* of, Loop* loop, int type) {
 }
 
 /* How a reduction combines elements of a type; 0, perhaps with an exception, where NumPy has to see to it. */
-static int sum_begin(SumRun* self, Reduction* of, int type) {
+static int sum_begin(SumRun* self, Reduction* of, int type, npy_intp size) {
     const char* name = ((PyUFuncObject*)of->loops.ufunc)->name;
-    if (type == NPY_BOOL || type >= NPY_CFLOAT || (self->loop = loop_of(&of->loops, type)) == NULL || self->loop->out != type || !self->loop->basic || self->loop->size > (npy_intp)sizeof(double)) return 0;
     self->type = type, self->from_zero = of->from_zero;
+    if ((self->order = order_of(of, type, size)) == KERNELS_ORDER) return (self->loop = ordered_loop(of, type)) != NULL;
+    if (self->order == OTHER_ORDER || type == NPY_BOOL || type >= NPY_CFLOAT || (self->loop = loop_of(&of->loops, type)) == NULL || self->loop->out != type || !self->loop->basic || self->loop->size > (npy_intp)sizeof(double)) return 0;
     if (!of->from_zero) return strcmp(name, "maximum") == 0 || strcmp(name, "minimum") == 0;
     if (type != NPY_DOUBLE && type != NPY_FLOAT) return 0;
     if (sums_state[type] == UNKNOWN) sums_check(of, self->loop, type);
@@ -202,7 +247,7 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
     npy_intp n = PyArray_SIZE(x);
     SumRun run = {.squares = apart != NULL, .apart = apart ? *apart : 0};
     int done;
-    if (!plain_memory(x) || n <= LONGEST || (apart && PyArray_TYPE(x) != NPY_DOUBLE) || !sum_begin(&run, of, PyArray_TYPE(x))) return 0;
+    if (!plain_memory(x) || n <= LONGEST || (apart && PyArray_TYPE(x) != NPY_DOUBLE) || !sum_begin(&run, of, PyArray_TYPE(x), n)) return 0;
     run.from = PyArray_BYTES(x);
     Py_INCREF(x);
     done = sum_run(&run, n, (double)n * (SUM_NS + (apart ? 2 * PASS_NS : 0)), n * run.loop->size, errors_minded(), sum);
@@ -275,8 +320,9 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     length = self->dims[self->ndim - 1], rows = self->size / length;
     if (length > ROW_WAITS) return NULL;
     memset(&run, 0, sizeof(run));
-    run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off};
-    if ((run.axis.loop = axis_loop(of, self->step[summed].out, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
+    run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off, .order = order_of(of, item->step[0].out, self->size)};
+    if (run.axis.order == OTHER_ORDER || (run.axis.order != NUMPYS_ORDER && self->ordered)) return NULL;
+    if ((run.axis.loop = axis_loop(of, self->step[summed].out, run.axis.order, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
     if (item->source[0] != cell || !WAITS(cell) || CHAIN_OF(cell) != self || STEP_OF(cell) != summed || self->users) return NULL; /* code of NumPy's has run */
     run.axis.across = length * run.axis.loop->size;
     self->users++, self->runner = PyThreadState_Get();
@@ -312,6 +358,7 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
         if (run.run.function == NULL) hot = hot_count(known, self->size);
         known->busy--;
     }
+    first_done(self->size, self->steps);
     done = done && self->cell[summed] == cell; /* else another thread has had it computed, and has perhaps written an operand since */
 over:
     for (int k = 0; k < steps; k++) {
@@ -337,7 +384,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     Outs outs;
     Rows2 rows;
     if (!tape_goes_with(self)) return 0;
-    if (!sum_begin(&run, of, self->step[summed].out)) return 0;
+    if (!sum_begin(&run, of, self->step[summed].out, self->size) || (run.order != NUMPYS_ORDER && self->ordered)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();
     if (self->sources && tape_ready(self) < 0) return chain_done(self), 0;
@@ -360,6 +407,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
         if (run.function == NULL) hot = hot_count(known, self->size);
         known->busy--;
     }
+    first_done(self->size, self->steps);
     done = done && self->cell[summed] == (Cell*)x; /* else another thread has had it computed, and has perhaps written an operand since */
     for (int k = 0; k < self->steps; k++) {
         if (done && made[k] && self->cell[k]) done = cell_settled(self, k, made[k]) == 0;

@@ -12,6 +12,7 @@ LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobod
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
 LAZYNP_TAPE_LIMIT         786432, N                 operations on at most N elements wait on tapes, larger ones in graphs
+LAZYNP_TAPE_FIRST         4194304, N                of at most N as well, as long as little was computed with large arrays
 LAZYNP_NUMERICS           auto, numpy, fast         whose bits: by the operation's size; NumPy's at every one; own functions at every one
 LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending arrays are computed when they are asked for, as on GPUs
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
@@ -46,6 +47,8 @@ TIERS: Final = ("auto", "compiled")
 NUMBERS: Final = ("now", "wait")
 NUMERICS: Final = ("auto", "numpy", "fast")
 COSTLY_ABOVE: Final = 196_608  # elements: of as many a function such as ``power`` is worth a kernel, whatever stands around it
+LARGE: Final = 786_432  # elements: as many are worth a kernel
+FIRST: Final = 4_194_304  # elements: tapes of more wait for memory, not for code
 KERNELS_ABOVE: Final = 4096  # elements: of as many NumPy's loop takes longer than all that stands around it
 _EVERY_SIZE: Final = 1 << 62  # elements
 COMPILERS: Final = ("child", "thread", "wait")
@@ -58,6 +61,7 @@ backend: str | None  # None: nobody chose, the runtime takes the best there is
 tier: str
 eager: bool
 tape_limit: int  # elements; what hot paths look at is ``at_hand``
+tape_first: int | None  # elements; None: nobody chose, see ``first_limit``
 numbers: str
 numerics: str
 debug: bool
@@ -79,6 +83,7 @@ polynomials: bool
 sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
 watched = False  # somebody looks at each run: ``progress`` or ``nvtx``
+first_limit = 0  # elements of the largest array that tapes compute with as long as a program has computed little with large ones
 at_hand = 0  # ``tape_limit``, or 0 where values may live on GPUs, or all where results have NumPy's bits
 costly_above = 0  # elements, of more than which functions that cost NumPy much are kernels'
 kernels_above = 0  # elements, of more than which ``exp``, ``sin`` and their kin are kernels' functions
@@ -141,7 +146,8 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
-        "tape_limit": _count("LAZYNP_TAPE_LIMIT", read("LAZYNP_TAPE_LIMIT") or "786432", 0),
+        "tape_limit": _count("LAZYNP_TAPE_LIMIT", read("LAZYNP_TAPE_LIMIT") or str(LARGE), 0),
+        "tape_first": _count("LAZYNP_TAPE_FIRST", read("LAZYNP_TAPE_FIRST") or "0", 0) or None,
         "numerics": _choice("LAZYNP_NUMERICS", read("LAZYNP_NUMERICS") or "auto", NUMERICS),
         "numbers": _choice("LAZYNP_NUMBERS", read("LAZYNP_NUMBERS") or "now", NUMBERS),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
@@ -172,8 +178,12 @@ def _derived() -> dict[str, Any]:
     at_hand = _EVERY_SIZE if numerics == "numpy" else settings["tape_limit"]
     above = _EVERY_SIZE if numerics == "numpy" else 0 if numerics == "fast" else min(KERNELS_ABOVE, at_hand // 4)
     costly = _EVERY_SIZE if numerics == "numpy" else min(COSTLY_ABOVE, at_hand // 4)
+    first = settings["tape_first"] or (FIRST if settings["tape_limit"] >= LARGE else 0)
     watched = settings["progress"] or settings["nvtx"]
-    return {"at_hand": at_hand, "kernels_above": above, "costly_above": costly, "numbers_wait": waits, "watched": watched}
+    return {
+        "at_hand": at_hand, "first_limit": max(first, at_hand) if at_hand else 0, "kernels_above": above, "costly_above": costly,
+        "numbers_wait": waits, "watched": watched,
+    }  # fmt: skip
 
 
 _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
@@ -192,14 +202,14 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-_OTHERS: Final = ("device", "tape_limit", "graphs", "memory", "threads")
+_OTHERS: Final = ("device", "tape_limit", "tape_first", "graphs", "memory", "threads")
 
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
     global generation
     for name, value in settings.items():
-        if name in ("threads", "memory"):
+        if name in ("threads", "memory", "tape_first"):
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"{name}={value!r} is not a whole number of at least 1")
         elif name in ("graphs", "tape_limit"):

@@ -7,8 +7,13 @@ In: a contiguous array of float32 or float64, extents.  Out: the results, in ano
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t
 
+cdef extern from *:
+    """
+    #define ORDERED_PRODUCTS
+    """
+
 cdef extern from "ordered.h" nogil:
-    enum: NO_MEMORY
+    enum: ORDERED_NO_MEMORY
     int ordered_reduce(int, int, const char*, int64_t, int64_t, int64_t, double, char*)
 
 OPERATIONS = ("add", "multiply")
@@ -30,7 +35,7 @@ def reduce(int op, object x, int64_t outer, int64_t n, int64_t width, double ide
             PyBuffer_Release(&made)
     finally:
         PyBuffer_Release(&given)
-    if failed == NO_MEMORY:
+    if failed == ORDERED_NO_MEMORY:
         raise MemoryError
     if failed:
         raise ValueError("there is no such operation")

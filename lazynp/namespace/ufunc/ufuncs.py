@@ -38,7 +38,7 @@ from lazynp.subclasses import minds
 from lazynp.values import config
 
 # A kernel of ours computes these several times as fast as NumPy, from few elements on.
-COSTLY: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and op.cost >= 20)
+COSTLY: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and op.cost >= 20) | {"float_power"}
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 _TYPED: Final = frozenset(["dtype", "signature", "sig"])  # a call with one of them may ask for any of NumPy's loops
@@ -92,6 +92,11 @@ def _asking(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, *args, **kwargs)
 
     return asking
+
+
+def _is_much(x: Any) -> bool:
+    memory = hand.memory_of(x) if type(x) is ndarray else x
+    return isinstance(memory, np.ndarray) and hand.is_much(memory)
 
 
 def _are_complex(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
@@ -169,7 +174,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != self.nin:
             known = NotImplemented
-            if self._at_call is not None and (self._of_numbers is self._at_call or not _are_complex(args, kwargs)):
+            costly = self._costly and any(map(_is_much, args[: self.nin]))  # of so many elements they have the kernels' bits
+            if self._at_call is not None and not costly and (self._of_numbers is self._at_call or not _are_complex(args, kwargs)):
                 theirs = core.at_call(self, args[0]) if args and _TYPED.isdisjoint(kwargs) else self._numpy
                 known = calls.answer(theirs, args, kwargs, 1, calls.ALWAYS if "casting" in kwargs else 0)
             if known is not NotImplemented:
@@ -517,6 +523,9 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         from lazynp.namespace.ufunc.methods import reduce
 
         options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
+        if calls.any_large((array,), {}):
+            given = functools.partial(reduce, self)
+            return calls.by_kernels(given, (array, axis, dtype, out, keepdims, initial, where), {})
         known = calls.answer(self._numpy.reduce, (array,), options, 1)
         if known is not NotImplemented:
             return known

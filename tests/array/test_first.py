@@ -1,0 +1,257 @@
+"""Large arrays on tapes: what a program computes of them before there are kernels, with the bits that kernels have."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp.array import core
+from lazynp.values import config
+from tests.differential import programs
+
+pytestmark = pytest.mark.skipif(not core.native, reason="the core has the tapes")
+
+ALL: Final = 1 << 40  # elements: more than a test computes
+LARGE: Final = 7001  # elements
+ROWS: Final = 83
+
+
+@pytest.fixture(autouse=True)
+def _settings() -> Iterator[None]:
+    before = core.first_work(ALL)
+    with config.override(tape_limit=2000, tape_first=50000):
+        yield
+    core.first_work(before)
+
+
+def numbers(dtype: Any = float) -> Any:
+    return (numpy.random.default_rng(11).random(LARGE) * 3 + 0.1).astype(dtype)
+
+
+def taken(f: Callable[[], Any]) -> int:
+    """Count the elements that tapes compute of large arrays."""
+    before = core.first_work()
+    value = f()
+    for x in value if type(value) is tuple else (value,):
+        numpy.asarray(x)
+    return before - core.first_work()
+
+
+def updated(a: Any) -> Any:
+    a += 1
+    a *= a
+    return a
+
+
+def put(a: Any) -> Any:
+    a[1:-1] = a[2:] * 0.5
+    a[3] = 1
+    return a
+
+
+def masked(a: Any) -> Any:
+    a[a > 0.5] = 0
+    return a
+
+
+ELEMENTWISE: Final[dict[str, Callable[[Any], Any]]] = {
+    "sums": lambda a: a + a * 2,
+    "functions": lambda a: np.exp(-a) * np.sin(3 * a),
+    "costly functions": lambda a: np.arctan2(a, a + 1) + np.hypot(a, 2),
+    "powers": lambda a: a**a + a**3,
+    "comparisons": lambda a: (a > 0.5) & (a < 0.7),
+    "choices": lambda a: np.where(a > 0.5, a * 2, 1.0),
+    "clip": lambda a: np.clip(a, 0.2, 0.7) * 2,
+    "casts": lambda a: a.astype(np.float32) * 2,
+    "parts": lambda a: a[1:] - a[:-1],
+    "parts of what waits": lambda a: (a * 2)[1:] - a[:-1],
+    "every other": lambda a: a[::2] * 2,
+    "backwards": lambda a: a[::-1] + a,
+    "scans": lambda a: np.cumsum(a * 2),
+    "sorted": lambda a: np.sort(a),
+    "differences": lambda a: np.diff(a) * 2,
+    "rolled": lambda a: np.roll(a, 1) - a,
+    "joined": lambda a: np.concatenate([a * 2, a]),
+    "rounded": lambda a: np.round(a, 2) + np.floor(a),
+    "positions": lambda a: np.argsort(a),
+    "masks": lambda a: (a * 2)[a > 0.5],
+    "whole numbers": lambda a: (a * 100).astype(int) * 3 + 1,
+    "one column": lambda a: a.reshape(-1, 1) * np.ones(3),
+}
+NUMBERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "sum": lambda a: (a * 2 + 1).sum(),
+    "mean": lambda a: (a * a).mean(),
+    "deviation": lambda a: (a + 1).std(),
+    "variance": lambda a: (a + 1).var(ddof=1),
+    "of whole numbers": lambda a: ((a * 1000).astype(int)).mean(),
+    "product": lambda a: (a / 1.5).prod(),
+    "extremes": lambda a: ((a * 2).max(), (a * 2).min(), (a * 2).argmax()),
+    "of halves": lambda a: a.astype(np.float16).sum(),
+    "by the ufunc": lambda a: np.add.reduce(a * 2),
+    "without NaN": lambda a: np.nansum(a * 2),
+    "norm": lambda a: np.linalg.norm(a * 2),
+}
+EXISTING: Final[dict[str, Callable[[Any], Any]]] = {
+    "sum": lambda a: a.sum(),
+    "mean": lambda a: a.mean(),
+    "deviation": lambda a: a.std(),
+    "variance": lambda a: np.var(a, ddof=1),
+    "extremes": lambda a: (a.max(), a.min(), a.argmax(), a.argmin()),
+    "updates": updated,
+    "writes": put,
+    "writes of choices": masked,
+}
+MATRIX: Final[dict[str, Callable[[Any], Any]]] = {
+    f"{name} {axis}{suffix}": lambda m, name=name, axis=axis, make=make: getattr(make(m), name)(axis=axis)
+    for name in ("sum", "mean", "std", "max", "prod")
+    for axis in (0, 1)
+    for suffix, make in {
+        "": lambda m: m, " of what waits": lambda m: m * 2, " transposed": lambda m: m.T, " of the transposed": lambda m: m.T * 2,
+        " of floats": lambda m: m.astype(np.float32), " in Fortran's order": np.asfortranarray, " of parts": lambda m: m[1:, 1:],
+    }.items()
+} | {
+    "rows normalised": lambda m: (m - m.mean(axis=1, keepdims=True)) / m.std(axis=1, keepdims=True),
+    "columns normalised": lambda m: (m - m.mean(axis=0)) / m.std(axis=0),
+    "softmax": lambda m: np.exp(m - m.max(axis=1, keepdims=True)),
+    "transposed": lambda m: m.T * 2 + 1,
+    "stencil": lambda m: m[1:-1, 1:-1] + m[2:, 1:-1] * 0.5,
+    "product": lambda m: m @ m.T,
+    "with weights": lambda m: np.average(m, axis=0),
+    "three axes": lambda m: (m[:80].reshape(8, 10, -1) * 2).sum(axis=1),
+    "few in a row": lambda m: (m[:80, :80].reshape(-1, 5) * 2).std(axis=1),
+    "trace": lambda m: np.trace(m * 2),
+    "wide": lambda m: m[:80, :80].reshape(2, -1).sum(axis=0),
+    "long": lambda m: m[:80, :80].reshape(2, -1).std(axis=1),
+}  # fmt: skip
+CASES: Final = [
+    *[(f, numbers, True) for f in ELEMENTWISE.values()],
+    *[(f, numbers, True) for f in NUMBERS.values()],
+    *[(f, numbers, False) for f in EXISTING.values()],
+    *[(f, lambda: numbers()[: ROWS * 84].reshape(ROWS, 84), False) for f in MATRIX.values()],
+]
+NAMES: Final = [*ELEMENTWISE, *NUMBERS, *[f"{name} of what exists" for name in EXISTING], *[f"matrix: {name}" for name in MATRIX]]
+
+
+@pytest.mark.parametrize(("f", "make", "waits"), CASES, ids=NAMES)
+def test_tapes_have_the_bits_of_kernels(f: Callable[[Any], Any], make: Callable[[], Any], waits: bool) -> None:
+    found: list[list[Any]] = []
+    for work in (0, ALL):
+        core.first_work(work)
+        value = f(np.array(make()))
+        found.append([numpy.asarray(x).copy(order="K") for x in (value if type(value) is tuple else (value,))])
+    for kernels, tapes in zip(*found, strict=True):
+        assert tapes.dtype == kernels.dtype
+        assert tapes.shape == kernels.shape
+        assert tapes.tobytes() == kernels.tobytes()
+    if waits:
+        core.first_work(ALL)
+        assert taken(lambda: f(np.array(make())))
+
+
+def test_from_some_work_on_large_arrays_are_graphs() -> None:
+    a = np.array(numbers())
+    core.first_work(3 * LARGE)
+    assert taken(lambda: a * 2 + 1) == 2 * LARGE
+    assert taken(lambda: a * 2 + 1) == 2 * LARGE  # what has begun goes to its end
+    assert taken(lambda: a * 2 + 1) == 0
+    assert taken(lambda: (a * 2 + 1).sum()) == 0
+
+
+def test_what_is_larger_is_a_graph() -> None:
+    a = np.array(numpy.arange(60_000.0))
+    assert taken(lambda: a * 2 + 1) == 0
+    assert taken(lambda: a[:5000] * 2 + 1) == 2 * 5000
+
+
+def test_small_arrays_do_not_count() -> None:
+    a = np.array(numbers()[:1999])
+    assert taken(lambda: a * 2 + 1) == 0
+
+
+@pytest.mark.parametrize("write", ["element", "part", "all", "update", "mask", "outside"])
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_tape_reads_what_was_there(write: str, shown: bool) -> None:
+    x = numbers()
+    a = np.array(x)
+    outside = numpy.asarray(a) if shown else None
+    y = a * 2 + 1
+    z = a[5:-5] - 1
+    if write == "element":
+        a[7] = -1.0
+    elif write == "part":
+        a[3:4000] = 0
+    elif write == "all":
+        a[:] = 0
+    elif write == "update":
+        a += 5
+    elif write == "mask":
+        a[a > 1] = 9
+    elif outside is not None and outside.flags.writeable:
+        outside[7] = -1.0
+    numpy.testing.assert_array_equal(numpy.asarray(y), x * 2 + 1)
+    numpy.testing.assert_array_equal(numpy.asarray(z), x[5:-5] - 1)
+
+
+def test_memory_of_others_is_read_at_its_time() -> None:
+    x = numbers()
+    before = x.copy()
+    a = np.asarray(x)
+    y = a * 2 + 1
+    total = (a * 2).sum()
+    numpy.asarray(y)
+    x[7] = -1.0
+    numpy.testing.assert_array_equal(numpy.asarray(y), before * 2 + 1)
+    numpy.testing.assert_array_equal(numpy.asarray(a * 2), x * 2)
+    assert float(total) != float((a * 2).sum())
+
+
+def test_errors_are_told_of_large_sums() -> None:
+    a = np.array(numpy.full(LARGE, 1e308))
+    with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
+        (a * 1).sum()
+    with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
+        a.sum()
+    with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
+        (a * 1)[:7000].reshape(7, -1).sum(axis=1).realize()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_programs(seed: int) -> None:
+    """Their large arrays have more than forty elements; at a time of their own they become graphs."""
+    with config.override(tape_limit=40, tape_first=300):
+        for k in range(6):
+            core.first_work(random.Random(seed * 6 + k).choice([500, 2000, 5000, ALL]))
+            number = 61_000_000 + seed * 6 + k
+            assert programs.check(number, programs.grammar_of(number), "auto", True) is None
+
+
+def test_threads_share_them() -> None:
+    x = numbers()
+    a = np.array(x)
+    wrong: list[int] = []
+
+    def run(k: int) -> None:
+        for j in range(40):
+            got = numpy.asarray(a * (k + j) + 1)
+            if not numpy.array_equal(got, x * (k + j) + 1):
+                wrong.append(k)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        core.first_work(200 * LARGE)
+        threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong
