@@ -124,7 +124,7 @@ ROOMS_OF_GRAPHS = frozenset({"backends", "codegen", "engine", "graph", "schedule
 
 @pytest.fixture(autouse=True)
 def first(request: pytest.FixtureRequest) -> None:
-    """Each test begins as a program does, with large arrays on tapes; the tests of rooms that compute graphs as one that has run for a while."""
+    """Each test begins as a program does, with large arrays on tapes; those of graphs as one that has run for a while."""
     from lazynp.array import core
 
     core.first_work(0 if request.path.parent.name in ROOMS_OF_GRAPHS else -1)

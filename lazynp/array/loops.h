@@ -1082,13 +1082,16 @@ static void reduction_check(Reduction* of, Loop* loop, int type) {
     loop_compared(loop, &of->state[type], fine);
 }
 
+/* Whether NumPy multiplies by one first, which shows: of complex numbers it makes of some zeros others. */
+static inline int begins_with_one(const Reduction* of, int type) { return !of->from_zero && PyTypeNum_ISCOMPLEX(type); }
+
 /* All elements combined, as a value of their type; 0 (without an exception) where it is NumPy's to do. */
 #define LONGEST 8192 /* elements that NumPy takes in one piece */
 static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     int type = PyArray_TYPE(x);
     npy_intp n = PyArray_SIZE(x);
     Loop* loop;
-    if (!plain_memory(x) || n == 0 || n > LONGEST || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return 0;
+    if (!plain_memory(x) || n == 0 || n > LONGEST || begins_with_one(of, type) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return 0;
     if (PyArray_ITEMSIZE(x) > (npy_intp)sizeof(Value) || of->state[type] == UNUSABLE) return 0;
     if (of->state[type] == UNKNOWN) return reduction_check(of, loop, type), 0; /* as `loop_of` */
     return reduce_into(of, loop, x, value);
@@ -1281,7 +1284,7 @@ static inline Loop* ordered_loop(Reduction* of, int type) {
 static Loop* axis_loop(Reduction* of, int type, int order, int spread, npy_intp length, double off) {
     Loop* loop = order == KERNELS_ORDER ? ordered_loop(of, type) : loop_of(&of->loops, type);
     if (order == KERNELS_ORDER) return spread && (double)length <= off ? NULL : loop;
-    if (loop == NULL || loop->out != type || !loop->basic) return NULL;
+    if (loop == NULL || loop->out != type || !loop->basic || begins_with_one(of, type)) return NULL;
     if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
     if (of->rows[type] == UNUSABLE) return NULL;
     return spread && ((type != NPY_DOUBLE && type != NPY_FLOAT) || (double)length <= off) ? NULL : loop;

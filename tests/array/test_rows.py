@@ -232,3 +232,14 @@ def test_no_error_of_a_row_is_missed(name: str, row: int) -> None:
     command = [sys.executable, "-W", "always", "-c", MISSED, name, str(row)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_products_of_complex_numbers_begin_with_one(dtype: str, axis: int | None) -> None:
+    for shape in [(1, 3), (3, 4), (2, 2), (5,)][: 3 if axis else 4]:
+        for x in (numpy.full(shape, complex(1.0, -0.0), dtype), numpy.full(shape, complex(-0.0, -1.0), dtype)):
+            wanted = numpy.prod(x, axis=axis)
+            for _ in range(3):  # the first call is compared with NumPy's
+                assert numpy.asarray(lazynp.prod(lazynp.array(x), axis=axis)).tobytes() == wanted.tobytes()
+                assert numpy.asarray(lazynp.array(x).prod(axis=axis)).tobytes() == wanted.tobytes()
