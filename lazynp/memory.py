@@ -343,6 +343,13 @@ def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
     return held.outside is not None and held.file is None and _others_hold(held.outside)
 
 
+def private(root: arrays.ndarray) -> None:
+    """Let a plain array be a value again, if nobody outside holds its memory any more: what reads it later need not ask."""
+    held = root._base
+    if type(held) is Draft and held.file is None and not is_lent(root):
+        arrays.root_node(root)
+
+
 def is_exported(x: arrays.ndarray) -> bool:
     """Tell whether an object outside holds the memory, or a write is under way; that an address was told is no reason, as in NumPy."""
     root = x._base if type(x._base) is arrays.ndarray else x  # whose order of axes is another one

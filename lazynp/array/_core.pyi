@@ -35,6 +35,7 @@ from lazynp.array._python import settle as settle
 from lazynp.array._python import share as share
 from lazynp.array._python import show as show
 from lazynp.array._python import stand_for as stand_for
+from lazynp.array._python import values as values
 from lazynp.array._python import words as words
 from lazynp.array._python import workers as workers
 from lazynp.array._python import write_chosen as write_chosen

@@ -86,6 +86,7 @@ cdef extern from "counting.h":
     PyObject* costly_above_name
     PyObject* first_limit_name
     long long first_left
+    PyObject* value_method
     long long FIRST_WORK
     PyObject* getitem_callable
     PyObject* layout_method
@@ -758,6 +759,12 @@ def layouts(of):
                 operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2, False))
         operators_known = 1
     functions_forget()
+
+
+def values(of):
+    """Let ``of(root)`` see to it that a large array that nobody outside holds any more is a value."""
+    global value_method
+    value_method = _keep(of)
 
 
 def first_work(left=None):

@@ -465,6 +465,10 @@ def layouts(of: Any) -> None:
     """Let ``of`` say what functions give for arrays of ones: nothing waits here."""
 
 
+def values(of: Any) -> None:
+    """Let ``of(root)`` see to large arrays that others held."""
+
+
 def first_work(left: int | None = None) -> int:
     """Return how many elements tapes compute of large arrays yet: there are no tapes."""
     return 0

@@ -143,12 +143,16 @@ static inline int owns_memory(PyObject* x) { return IS_RAW(x) ? ((Raw*)x)->holds
 
 static PyObject *part_view, *part_parent; /* the latest view of a view, and that one, as long as both are there: both name the owner of the memory */
 
+static npy_intp large_orphaned(PyObject* self);
+
 static inline void cell_release(PyObject* self) {
     if (self == part_view || self == part_parent) part_view = part_parent = NULL;
     PyObject_GC_UnTrack(self);
     if (WAITS(self)) forget_cell(self);
     else if (waiting_count && ((Cell*)self)->base && owns_memory(((Cell*)self)->base) && Py_REFCNT(((Cell*)self)->base) > 1)
         orphaned_bytes += PyArray_NBYTES((PyArrayObject*)((Cell*)self)->base);
+    else if (waiting_count)
+        orphaned_bytes += large_orphaned(self);
     if (((Cell*)self)->weakrefs) PyObject_ClearWeakRefs(self);
     cell_clear(self);
     Py_CLEAR(((Cell*)self)->readonly);

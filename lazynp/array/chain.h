@@ -200,6 +200,8 @@ static PyArrayObject* step_room(const Chain* self, int k) {
     return made;
 }
 
+#define LARGE_SHARE 12 /* one over large arrays counts as if it held so much less than its results: when a value is asked for, all that it reads lies in memory at a time */
+
 /* A tape without steps, which does not wait yet. */
 static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* dims, npy_intp size) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
@@ -211,6 +213,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
     self->state = Py_NewRef(state), self->minded = minded;
     self->before = self->after = self;
+    if (size > limit_now()) orphaned_bytes += size * (npy_intp)sizeof(double) / LARGE_SHARE;
     return self;
 }
 

@@ -1342,8 +1342,32 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
     return with_complex(other) ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
+/* The array whose memory a large operand shows (borrowed), where somebody outside might hold it; NULL of all others. */
+static inline PyObject* drafted(PyObject* x) {
+    PyObject *root = x, *held, *memory;
+    if (Py_TYPE(x) != array_type || !is_large(x)) return NULL;
+    if (((Cell*)root)->base && Py_TYPE(((Cell*)root)->base) == array_type) root = ((Cell*)root)->base;
+    held = ((Cell*)root)->base;
+    if (held == NULL || held == Py_None || Py_TYPE(held) != member_draft.type || tapes_limit() <= limit_now() || limit_now() == 0) return NULL;
+    if (member_of(&member_lease, held) == Py_None && member_of(&member_outside, held) == Py_None) return NULL;
+    memory = member_of(&member_draft, held);
+    return memory && PyArray_CheckExact(memory) && PyArray_SIZE((PyArrayObject*)memory) <= tapes_limit() ? root : NULL;
+}
+
+/* Let what nobody outside holds any more be a value again; -1 with an exception. */
+static PyObject* value_method;
+static NOT_INLINED int draft_ready(PyObject* root) {
+    PyObject* done = value_method ? PyObject_CallOneArg(value_method, root) : Py_NewRef(Py_None);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* Have what lies otherwise computed, for an operation that reads it: with its memory it is an operand like others.  -1 where NumPy raises. */
-static inline int operand_ready(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) && !CHAIN_OF(x)->place ? chain_settle(x) : 0; }
+static inline int operand_ready(PyObject* x) {
+    PyObject* root;
+    if (IS_CHAIN(x)) return CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) && !CHAIN_OF(x)->place ? chain_settle(x) : 0;
+    return (root = drafted(x)) ? draft_ready(root) : 0;
+}
 
 /* What an operand is, beside `other` (NULL: by itself); 0 where nothing that reads it is recorded. */
 static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
@@ -1586,7 +1610,7 @@ static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
     Begun begun;
     if (waiting_count == 0 && at_the_call()) return NULL;
     for (int o = 0; o < nin; o++)
-        if (is_lent(operands[o]) || (!waits_known(operands[o]) && operand_ready(operands[o]) < 0)) return NULL;
+        if ((!waits_known(operands[o]) && operand_ready(operands[o]) < 0) || is_lent(operands[o])) return NULL;
     if (!recording_begin(&begun)) return NULL;
 reading: /* from here on no code of a program's runs */
     for (int o = 0; o < nin; o++)

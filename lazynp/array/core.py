@@ -22,7 +22,7 @@ __all__ = [
     "kind",
     "layouts", "lend", "listen", "number", "number_classes_of", "number_members", "numpys_number", "of_types", "over", "parts_of",
     "pass_over", "pause", "pauses", "poisons", "read_chosen", "register", "register_elements", "register_kinds", "register_parts",
-    "register_ufunc", "release", "rows", "seal", "settle", "share", "show", "stand_for", "tape", "together", "vectors", "words",
+    "register_ufunc", "release", "rows", "seal", "settle", "share", "show", "stand_for", "tape", "together", "values", "vectors", "words",
     "workers", "write_chosen", "writing",
 ]  # fmt: skip
 

@@ -81,6 +81,16 @@ static inline PyArrayObject* root_memory(Cell* root, int* own) {
     return found && PyArray_CheckExact(found) && PyArray_ISCARRAY_RO((PyArrayObject*)found) ? (PyArrayObject*)found : NULL;
 }
 
+/* Bytes of a large array that is about to go, of which something else holds the memory: mostly a tape. */
+static npy_intp large_orphaned(PyObject* self) {
+    Cell* root = (Cell*)self;
+    PyArrayObject* memory;
+    int own;
+    if (root->base == NULL || IS_RAW(root->base) || Py_TYPE(root->base) == &PyArray_Type || Py_TYPE(root->base) == array_type) return 0;
+    memory = root_memory(root, &own);
+    return memory && Py_REFCNT(memory) > 1 ? PyArray_NBYTES(memory) : 0;
+}
+
 static inline int is_part(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->shown; }
 
 #define FIELDS(x) ((PyArrayObject_fields*)(x))
@@ -508,7 +518,7 @@ static PyObject* large_view(PyObject* a, ViewOf view, const void* with, int in_o
     int own, whole = 0;
     if ((from = stored_memory(a, &root, &memory, &own)) == NULL) from = seen_memory(a, &root, &memory, &own);
     if (from == NULL || (size = size_of(from)) == 0) return NULL;
-    if (in_order && size > tapes_limit()) { /* a copy is recorded; parts of a reshape are named by it and a key */
+    if (in_order && size > limit_now()) { /* a copy is recorded; parts of a reshape are named by it and a key */
         whole = from == memory || size * PyArray_ITEMSIZE(from) == ((Cell*)a)->extent;
         if (!whole || !PyArray_IS_C_CONTIGUOUS(from)) return NULL;
     }

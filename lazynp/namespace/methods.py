@@ -24,7 +24,7 @@ from lazynp.graph.build import cast, const, copied, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import caller
-from lazynp.memory import become, is_exported
+from lazynp.memory import become, is_exported, private
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
@@ -325,6 +325,7 @@ def at_hand(cls: type) -> None:
     core.register(cls, hand.result, product_in_passing)
     core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool, from_outside)
     core.layouts(tapes.layout)
+    core.values(private)
     core.words(_refusal)
     config.followers.append(core.forget)
     filters.asking_anew.append(core.forget)

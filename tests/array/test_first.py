@@ -255,3 +255,38 @@ def test_threads_share_them() -> None:
     finally:
         sys.setswitchinterval(before)
     assert not wrong
+
+
+def test_what_nobody_else_holds_any_more_is_taken_at_its_first_use() -> None:
+    a = np.asarray(numbers() * 1)
+    assert taken(lambda: a * 2) == LARGE
+    held = numbers()
+    b = np.asarray(held)
+    assert taken(lambda: b * 2) == 0
+    del held
+    assert taken(lambda: b * 2) == LARGE
+
+
+def test_what_only_tapes_hold_is_let_go() -> None:
+    """In a loop the arrays of a turn before are not kept by what waits of them."""
+    with config.override(tape_limit=1000, tape_first=4_000_000):
+        waits = []
+        for k in range(6):
+            x = np.array(numpy.full(1_000_000, float(k)))
+            waits.append((x * 2)[:5])
+            waits.append(x.reshape(-1, 100).max(axis=0))
+            del x
+        pending = [w for w in waits if w._known_base is not None and type(w._known_base).__name__ == "Waiting"]
+        assert len(pending) <= 4
+
+
+def test_sources_of_a_tape_do_not_all_lie_in_memory() -> None:
+    """Each turn's sorted array is added before many wait."""
+    with config.override(tape_limit=1000, tape_first=4_000_000):
+        x = np.array(numpy.arange(2_000_000.0))
+        total = x * 0
+        before = core.first_work()
+        for k in range(20):
+            total = total + np.sort(x * k) * 0.5
+        assert before - core.first_work() > 20 * 2_000_000  # much of it is computed by now
+        assert float(total[3]) == 3 * sum(range(20)) * 0.5
