@@ -113,7 +113,7 @@ cdef extern from "counting.h":
     PyObject* call_name
     ctypedef struct Member:
         pass
-    Member member_buffer, member_array, member_draft, member_lease, member_outside
+    Member member_buffer, member_array, member_shared, member_draft, member_lease, member_outside
     void member_fill(Member*, PyTypeObject*, object, object)
     PyObject* view_method
     PyObject* show_method
@@ -514,6 +514,7 @@ def register_parts(node, buffer, draft, view, elements):
     global view_method, show_method
     _member(&member_buffer, node, "buffer")
     _member(&member_array, buffer, "_array")
+    _member(&member_shared, buffer, "shared")
     _member(&member_draft, draft, "array")
     _member(&member_lease, draft, "lease")
     _member(&member_outside, draft, "outside")

@@ -1044,7 +1044,7 @@ static inline PyArrayObject* large_operand(PyObject* a) {
         if (found == NULL || !PyArray_Check(found) || !(PyArray_ISCOMPLEX((PyArrayObject*)found) || PyArray_SIZE((PyArrayObject*)found) <= tapes_limit())) return NULL;
     }
     x = large_memory(a, &root, &memory, &own);
-    return x && (PyArray_ISCOMPLEX(x) || (IS_NUMERIC(PyArray_TYPE(x)) && size_of(x) <= tapes_limit())) ? x : NULL;
+    return x && (PyArray_ISCOMPLEX(x) || (IS_NUMERIC(PyArray_TYPE(x)) && size_of(x) <= tapes_limit() && !is_mapped(root))) ? x : NULL;
 }
 
 /* The same of every array that exists. */

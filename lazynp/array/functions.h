@@ -997,10 +997,14 @@ static PyObject* of_foreign(int kind, PyArrayObject* x, PyObject* dtype) {
 
 static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);
 
-/* What an array that exists holds, of any size (borrowed); NULL for all others. */
+/* What an array that exists holds, for a number that all its elements make (borrowed); NULL for all others: of more, and of what is read from files, kernels go piece by piece. */
 static inline PyArrayObject* existing_memory(PyObject* x) {
-    PyArrayObject* found = memory_of(x);
-    return found ? found : read_memory(x);
+    PyArrayObject *found = memory_of(x), *memory;
+    Cell* root;
+    int own;
+    if (found || Py_TYPE(x) != array_type) return found;
+    found = large_memory(x, &root, &memory, &own);
+    return found && size_of(found) <= first_limit() && !is_mapped(root) ? found : NULL;
 }
 
 /* Whether there is a large array among the arguments of a call, or in a list of them. */
@@ -1239,8 +1243,8 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             }
             x = memory_of(args[0]);
             if (total == 1 && n == 1) {
-                PyArrayObject* values = x ? x : read_memory(args[0]);
-                if (values && (PyArray_ISBOOL(values) || x == NULL)) {
+                PyArrayObject *numbers = existing_memory(args[0]), *values = numbers ? numbers : read_memory(args[0]);
+                if (values && (PyArray_ISBOOL(values) || (numbers && x == NULL))) {
                     Py_INCREF(values);
                     found = PyArray_ISBOOL(values) ? of_truth(self, args[0], values) : reduced_whole(self, values);
                     Py_DECREF(values);

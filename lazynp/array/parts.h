@@ -55,7 +55,7 @@ typedef struct {
     PyObject* name;
     Py_ssize_t at; /* in the object; -1: the attribute is no plain member */
 } Member;
-static Member member_buffer, member_array, member_draft, member_lease, member_outside;
+static Member member_buffer, member_array, member_shared, member_draft, member_lease, member_outside;
 
 static void member_fill(Member* of, PyTypeObject* type, PyObject* name, PyObject* found) {
     of->type = type;
@@ -80,6 +80,9 @@ static inline PyArrayObject* root_memory(Cell* root, int* own) {
     found = base == Py_None ? member_of(&member_array, member_of(&member_buffer, root->node)) : member_of(&member_draft, base);
     return found && PyArray_CheckExact(found) && PyArray_ISCARRAY_RO((PyArrayObject*)found) ? (PyArrayObject*)found : NULL;
 }
+
+/* Whether an array is read from a mapped file, whenever it is computed with. */
+static inline int is_mapped(const Cell* root) { return root->base == Py_None && member_of(&member_shared, member_of(&member_buffer, root->node)) == Py_True; }
 
 /* Bytes of a large array that is about to go, of which something else holds the memory: mostly a tape. */
 static npy_intp large_orphaned(PyObject* self) {

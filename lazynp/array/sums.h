@@ -247,7 +247,8 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
     npy_intp n = PyArray_SIZE(x);
     SumRun run = {.squares = apart != NULL, .apart = apart ? *apart : 0};
     int done;
-    if (!plain_memory(x) || n <= LONGEST || (apart && PyArray_TYPE(x) != NPY_DOUBLE) || !sum_begin(&run, of, PyArray_TYPE(x), n)) return 0;
+    if (!plain_memory(x) || n <= LONGEST || (apart && PyArray_TYPE(x) != NPY_DOUBLE)) return 0;
+    if (!sum_begin(&run, of, PyArray_TYPE(x), n) && (PyErr_Occurred() || n <= limit_now() || !sum_begin(&run, of, PyArray_TYPE(x), n))) return 0; /* the first time its loop is compared with NumPy's */
     run.from = PyArray_BYTES(x);
     Py_INCREF(x);
     done = sum_run(&run, n, (double)n * (SUM_NS + (apart ? 2 * PASS_NS : 0)), n * run.loop->size, errors_minded(), sum);

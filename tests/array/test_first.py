@@ -6,6 +6,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import numpy
@@ -290,3 +291,17 @@ def test_sources_of_a_tape_do_not_all_lie_in_memory() -> None:
             total = total + np.sort(x * k) * 0.5
         assert before - core.first_work() > 20 * 2_000_000  # much of it is computed by now
         assert float(total[3]) == 3 * sum(range(20)) * 0.5
+
+
+def test_a_mapped_file_is_read_by_kernels(tmp_path: Path) -> None:
+    """Piece by piece, whose pages are given back; writes to it are told of to what waits."""
+    x = numbers()
+    numpy.save(tmp_path / "x.npy", x)
+    a = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert taken(lambda: a * 2) == 0
+    assert taken(lambda: a[5:-5] * 2) == 0
+    assert float(a.sum()) == float(np.array(x).sum())
+    b = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    y = b * 2 + 1
+    b[7] = -1.0
+    numpy.testing.assert_array_equal(numpy.asarray(y), x * 2 + 1)
