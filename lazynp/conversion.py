@@ -184,7 +184,7 @@ def buffered(array: np.ndarray[Any, Any], order: str = "K", copy: bool = False) 
     elif order == "A":
         axes = None
     laid = array if axes is None else array.transpose(axes)
-    owned = np.array(laid, order="C", copy=True, subok=False) if copy else np.ascontiguousarray(laid).reshape(laid.shape)
+    owned = np.array(laid, order="C", copy=True if copy else None, subok=False)
     node = build.buffer(owned)
     if devices.gpus is not None:
         node = devices.gpus.made(node)

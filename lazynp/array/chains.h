@@ -121,7 +121,7 @@ static int lies_in_order(PyArrayObject* x, const char* order) {
 /* Whether nobody but this tape, which is computed by nobody else, has the memory of an operand: the result of an operation on its elements may lie there. */
 static int is_left(const Chain* self, PyArrayObject* x, int type) {
     if (Py_REFCNT(x) != 1 || PyArray_TYPE(x) != type || !PyArray_ISBEHAVED(x) || self->users != 1 || size_of(x) * PyArray_ITEMSIZE(x) < REUSED_FROM) return 0;
-    if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim) || self->size > limit_now()) return 0;
+    if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim)) return 0;
     if (self->ordered ? !lies_in_order(x, self->order) : !PyArray_IS_C_CONTIGUOUS(x)) return 0;
     if (IS_RAW(x)) return is_bare(x);
     return PyArray_CheckExact(x) && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && PyArray_BASE(x) == NULL && FIELDS(x)->weakreflist == NULL && is_writable(x);

@@ -365,16 +365,30 @@ static int is_alone(PyObject* a) {
     return PyArray_CheckExact(memory) && is_writable(memory) && (Py_REFCNT(memory) == 1 || Py_REFCNT(memory) <= 1 + tapes_hold(memory)) && is_own(self);
 }
 
+/* What a large array holds that is a value, which is exchanged and never written (borrowed): its views look for the new one.  The new one may lie where it does; NULL of all others. */
+static PyArrayObject* large_value(PyObject* a) {
+    Cell* self = (Cell*)a;
+    PyArrayObject* x;
+    if (Py_TYPE(a) != array_type || self->base != Py_None || self->readonly != Py_False || self->lent == LENT_ADDRESS || (self->view && self->view != Py_None) || self->readers || self->waiting_views) return NULL;
+    x = large_operand(a);
+    return x && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && PyArray_BASE(x) == NULL && FIELDS(x)->weakreflist == NULL && is_writable(x) ? x : NULL;
+}
+
 /* Let a cell have the value of a step that `made` has until now; what reads its old value keeps it, in `old`. */
 static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     Chain *next = CHAIN_OF(made), *before = WAITS(cell) ? CHAIN_OF(cell) : NULL, *free = NULL;
-    PyArrayObject* memory = before ? NULL : (PyArrayObject*)cell->base;
+    PyObject* node = cell->base == Py_None ? cell->node : NULL; /* of a large array */
+    PyArrayObject* memory = before || node ? NULL : (PyArrayObject*)cell->base;
     int step = STEP_OF(made), at = STEP_OF(cell), kept = 0;
     if (before) {
         kept = readers_follow(cell, old);
         before->cell[at] = kept ? old : NULL;
         if (kept) old->before = (Cell*)before, old->offset = at;
         else if (--before->cells == 0 && before->users == 0) free = before;
+    } else if (node) {
+        Py_SETREF(cell->base, Py_NewRef((PyObject*)&waiting_value)); /* from None, of which no code is run */
+        cell->node = Py_NewRef(Py_None), cell->lent = 0;
+        if (cell->view == NULL) cell->view = Py_NewRef(Py_None);
     } else {
         readers_take(cell, memory);
         if (Py_REFCNT(memory) > 2) orphaned_bytes += PyArray_NBYTES(memory); /* another tape reads the old value */
@@ -383,30 +397,30 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     next->cell[step] = cell, cell->before = (Cell*)next, cell->offset = step;
     made->before = NULL, made->offset = 0;
     if (free) chain_free(free); /* from here on anything may run */
-    Py_XDECREF(memory);
+    Py_XDECREF(memory), Py_XDECREF(node);
 }
 
 /* Let `a` have the value of a step, where that has its dtype and shape: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
 static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject* a) {
     Cell *old = NULL, *made;
     Chain* next;
-    PyArrayObject* x;
+    PyArrayObject *x, *large = large_value(a);
     PyObject* found;
     int type, ndim, same;
     npy_intp dims[AXES];
-    if (Py_TYPE(a) != array_type || !is_alone(a)) return NULL;
-    x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
+    if (Py_TYPE(a) != array_type || !(large || is_alone(a))) return NULL;
+    x = WAITS(a) ? NULL : large ? large : (PyArrayObject*)((Cell*)a)->base;
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
     if (ndim == 0) return NULL;
-    if (loops->nin < 3 && a == operands[0] && (found = step_into(loops, a, operands[1], (Cell*)a))) return found;
+    if (loops->nin < 3 && a == operands[0] && large == NULL && (found = step_into(loops, a, operands[1], (Cell*)a))) return found;
     memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
     if (x == NULL && (old = chain_cell()) == NULL) return NULL;
     made = loops->nin < 3 ? (Cell*)step_next(loops, operands[0], operands[1]) : NULL;
     if (made == NULL) made = (Cell*)step_recorded(loops, operands);
     next = made ? CHAIN_OF(made) : NULL;
     same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
-    if (same && is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
+    if (same && (large ? large_value(a) == large : is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a)))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
         Py_INCREF(a);
     } else {
@@ -419,6 +433,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
 /* `a op= b` as a step, likewise. */
 static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     if (op >= POW || binary_loops[op].ufunc == NULL || Py_TYPE(a) != array_type) return NULL;
+    if (drafted(a) && draft_ready(a) < 0) return NULL;
     if (Py_REFCNT(a) == 1 && !WAITS(a) && !IS_CHAIN(b)) return NULL; /* no name has it: of `x[positions] += b`, which writes it next */
     return into_recorded(&binary_loops[op], (PyObject*[]){a, b, NULL}, a);
 }
