@@ -226,3 +226,16 @@ def test_ordinary_numbers_raise_no_flag(name: str) -> None:
         for n in (1, 8, 17, MANY):
             found = core.compiled(name, numbers(n, dtype))
             assert found is None or found[1] == 0, (dtype, n)  # else all of it is computed once more, to find out what is to be told
+
+
+@pytest.mark.parametrize("name", ["arctan", "cbrt", "arccos", "power", "hypot", "float_power"])
+def test_costly_functions_have_one_law_in_every_form(name: str) -> None:
+    with config.override(tape_limit=4000):
+        x = numbers(1500) / 4
+        for n in (900, 1500):  # a quarter of the limit is in between
+            args = [np.array(x[:n])] if getattr(numpy, name).nin == 1 else [np.array(x[:n]), np.array(x[:n] + 1)]
+            f = getattr(np, name)
+            wanted = numpy.asarray(f(*args))
+            numpy.testing.assert_array_equal(numpy.asarray(f(*args, out=np.zeros(n))), wanted)
+            numpy.testing.assert_array_equal(numpy.asarray(f(*args, np.zeros(n))), wanted)
+            numpy.testing.assert_array_equal(numpy.asarray(f(*args, where=np.array(x[:n]) > 0, out=np.zeros(n))), wanted)

@@ -285,7 +285,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         known = NotImplemented
         if config.at_hand and not _LISTS.isdisjoint(map(type, args)) and not any(map(overrides, args)):
             args = [arg if (made := hand.listed(arg, None)) is None else made for arg in args]
-        if self._at_call is not None and calls.fit(args):
+        costly = self._costly and any(map(_is_much, args))
+        if self._at_call is not None and not costly and calls.fit(args):
             theirs = core.at_call(self, args[0]) if self.nin == 1 else self._numpy
             known = calls.answer(self._of_numbers if theirs is self._numpy else theirs, args, {})
         if self._at_call is not None and known is NotImplemented:
