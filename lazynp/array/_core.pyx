@@ -27,6 +27,7 @@ cdef extern from "Python.h":
 cdef extern from "counting.h":
     ctypedef struct Loops:
         PyObject* ufunc
+        int costly
     ctypedef struct Reduction:
         Loops loops
         PyObject* reduce
@@ -212,6 +213,7 @@ loops_fill(&reciprocal_loops, np.reciprocal, 1)
 loops_fill(&round_loops, np.rint, 0)
 loops_fill(&conjugate_loops, np.conjugate, 1)
 loops_fill(&power_loops, np.power, 0)
+power_loops.costly = 1
 loops_fill(&product_loops, np.matmul, 0)
 
 cdef dict _numbers = {slot_name(_number).decode(): _number for _number in range(BINARIES)}

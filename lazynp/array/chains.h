@@ -375,7 +375,6 @@ static int cell_settled(Chain* self, int k, PyArrayObject* made) {
     Cell* cell = self->cell[k];
     PyObject* large = NULL;
     if (self->size > limit_now()) {
-        first_done(self->size, self->steps);
         if ((large = chain_large(made)) == NULL) return Py_DECREF(made), -1;
         if ((cell = self->cell[k]) == NULL) return Py_DECREF(large), Py_DECREF(made), 0; /* it has gone, or has its value, meanwhile */
     }
@@ -675,6 +674,7 @@ static int tape_settled(Chain* self) {
         self->failed = fails_for_good();
         return chain_done(self), -1;
     }
+    first_done(self->size, self->steps);
     small = self->closed == OPEN && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
     if (self->steps == 1 && self->cell[0] && self->put[0] == NULL && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
         int failed = 0;
@@ -1632,6 +1632,7 @@ reading: /* from here on no code of a program's runs */
     joins = loop->joins;
     if ((loop->raises && !(nin == 2 && read[1].type < 0 && is_natural(operands[1]))) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
+    if (size > limit_now() && loops->costly) goto refused; /* small operands, of which the result is large */
     if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > tapes_limit() && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {

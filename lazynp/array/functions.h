@@ -1858,6 +1858,13 @@ static int is_of_powers(const Function* self, PyObject* const* args, Py_ssize_t 
 
 #define OF_ARGUMENT(SELF) ((SELF)->kind == OF_UFUNC || (SELF)->kind == OUTER) /* where the array stands: behind a ufunc, of whose methods this is one */
 
+/* Whether an operand of a call is large. */
+static int reads_large(const Call* call) {
+    for (int k = 0; k < call->count; k++)
+        if (read_size(&call->read[k]) > limit_now()) return 1;
+    return 0;
+}
+
 /* A call whose result follows from its signature, as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1901,6 +1908,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
             if (is_elementwise(self) && flat) call_gives(&call, known->type, call.ndim, call.dims);
             else call_gives(&call, known->type, known->ndim, known->dims);
             call.silent = self->silent;
+            if ((is_elementwise(self) || self->kind == OUTER) && call.size > limit_now() && !reads_large(&call)) break; /* of large results functions have the kernels' bits */
             if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->arrays == SEQUENCE);
             if (made) CHAIN_OF(made)->strided = known->strided;
             break;
@@ -2617,6 +2625,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->loops = PyMem_Malloc(sizeof(Loops));
     if (self->loops == NULL) return PyErr_NoMemory(), -1;
     loops_fill(self->loops, numpy, basic);
+    self->loops->costly = costly;
     if (costly && compiled) self->kernels = loops_compiled(numpy, 0);
     if (costly && compiled && numpys && theirs->nin == 1 && strcmp(theirs->name, "tan") && own_bind(self) < 0) return -1;
     self->powers = strcmp(theirs->name, "power") == 0;

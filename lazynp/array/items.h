@@ -132,6 +132,13 @@ static int item_settle(Chain* self) {
         return chain_done(self), failed;
     }
     if (!PyErr_Occurred()) found = item_answer(self);
+    if (found && IS_CHAIN(found) && settle_cell(found) < 0) Py_CLEAR(found); /* it was recorded anew, for kernels */
+    if (found && Py_TYPE(found) == array_type && self->size > limit_now()) { /* a large result, which is a value of a node like others */
+        PyArrayObject* large = plain_of(found);
+        PyObject* value = large ? chain_large(large) : NULL;
+        if (value) Py_SETREF(found, value);
+        else if (large) Py_CLEAR(found);
+    }
     if (found && !is_as_recorded(self, found)) {
         PyArrayObject* x = memory_of(found);
         PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->step[0].out, self->ndim, x ? PyArray_TYPE(x) : -1,

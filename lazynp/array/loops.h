@@ -37,6 +37,7 @@ typedef struct Loops {
     int nin;
     int integers_divide; /* of whole numbers it gives floats of 64 bits */
     int kernels; /* its loops have the kernels' bits, not NumPy's */
+    int costly;  /* of large results a kernel has other bits */
     int chooses; /* its first operand is a mask, whatever the type of the others is */
     Loop of[TYPES];
 } Loops;
@@ -1091,7 +1092,7 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     int type = PyArray_TYPE(x);
     npy_intp n = PyArray_SIZE(x);
     Loop* loop;
-    if (!plain_memory(x) || n == 0 || n > LONGEST || begins_with_one(of, type) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return 0;
+    if (!plain_memory(x) || n == 0 || n > LONGEST || begins_with_one(of, type) || order_of(of, type, n) != NUMPYS_ORDER || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return 0;
     if (PyArray_ITEMSIZE(x) > (npy_intp)sizeof(Value) || of->state[type] == UNUSABLE) return 0;
     if (of->state[type] == UNKNOWN) return reduction_check(of, loop, type), 0; /* as `loop_of` */
     return reduce_into(of, loop, x, value);
