@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
 from lazynp import arrays
+from lazynp.array import core
 from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
 from lazynp.engine import devices
 from lazynp.graph import op as o
@@ -55,6 +57,51 @@ def any_large(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
 
 _LOOKED_AT: Final = 8  # items of a list of arrays
+
+
+def _of_large(node: Node) -> bool:
+    """Tell whether a value is computed of a large array."""
+    limit = config.at_hand
+    todo, seen = [node], 0
+    while todo and seen < _WALKED:
+        step = todo.pop()
+        sources = step.src  # before it is looked at: another thread may publish it
+        if prod(step.shape) > limit:
+            return True
+        todo += sources
+        seen += 1
+    return seen == _WALKED
+
+
+_WALKED: Final = 64  # nodes: what is made of more is worth being computed in any case
+_BASE, _NODE = ("_known_base", "_known_node") if core.native else ("_base", "_node")  # without having a tape computed
+
+
+def at_hand_first(args: Sequence[Any], costly: bool = False) -> bool:
+    """Compute what waits in graphs, small results of large arrays, for a small operation; tells whether there were any.
+
+    What comes of a function that rounds, or of a sum, follows from the size of the operation: not from whether its operand was looked at.
+    """
+    limit = config.costly_above if costly else config.at_hand
+    if not limit or config.numbers_wait or devices.gpus is not None:
+        return False
+    waits = []
+    for value in args:
+        if type(value) is not _ARRAY:
+            continue
+        if value.size > limit:
+            return False
+        root = value
+        base = getattr(value, _BASE)
+        if type(base) is _ARRAY:  # a view
+            root = base
+            base = getattr(root, _BASE) if root.size <= limit else value
+        if base is None and (node := getattr(root, _NODE)) is not None and node.buffer is None and node.shape and _of_large(node):
+            waits.append((root, value))
+    for root, x in waits:
+        root.realize()
+        memory_of(x)
+    return bool(waits)
 
 
 def by_kernels(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

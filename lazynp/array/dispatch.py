@@ -16,7 +16,7 @@ import numpy as np
 from numpy._core import umath
 
 from lazynp.array import core
-from lazynp.array.calls import ALWAYS, answer, any_large, bound, by_kernels, growing, widening
+from lazynp.array.calls import ALWAYS, answer, any_large, at_hand_first, bound, by_kernels, growing, widening
 from lazynp.array.hand import cell, memory_of
 from lazynp.values import config
 
@@ -176,13 +176,16 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
     def call(*args: Any, **kwargs: Any) -> Any:
         if ordered and any_large(args, kwargs):
             return by_kernels(function, args, kwargs)
+        if ordered and at_hand_first(args):
+            return made(*args, **kwargs)
         if config.at_hand and (not kwargs or own.isdisjoint(kwargs)):
             found = answered(directly, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
 
-    return core.function(call, theirs, name, own, 0 if answered is answer else 1, ordered)
+    made = core.function(call, theirs, name, own, 0 if answered is answer else 1, ordered)
+    return made
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
@@ -268,6 +271,8 @@ def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if ordered and any_large((self, *args), kwargs):
             return by_kernels(function, (self, *args), kwargs)
+        if ordered and at_hand_first((self, *args)):
+            return getattr(self, name)(*args, **kwargs)
         base, node = self._base, self._node
         if type(base) is _MEMORY or ((base is not None or node.buffer is not None) and memory_of(self) is not None):
             found = answer(theirs, (self, *args), kwargs, 1, warns_below)

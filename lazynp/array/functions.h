@@ -2093,6 +2093,7 @@ static PyObject* foreign_result(PyObject* found) {
 
 /* A ufunc of one operand that was asked for by who knows it, NumPy or SciPy; NULL as for `reshaped`. */
 static PyObject* numpys_or_own(PyObject* ufunc, PyObject* x);
+static int is_costly_of(PyObject* ufunc, PyObject* const* args, Py_ssize_t n);
 static PyObject* foreign_unary(PyUFuncObject* ufunc, PyObject* a) {
     PyArrayObject* x = memory_of(a);
     PyObject *before, *found, *plain = (PyObject*)x;
@@ -2123,6 +2124,7 @@ static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t 
     if (names == NULL && n == 5 && PyObject_TypeCheck(args[1], &PyUFunc_Type) && PyUnicode_Check(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0) {
         PyObject *plain[2], *found;
         PyArrayObject* memory[2];
+        if (is_costly_of(args[1], args + 3, 2)) goto slow;
         for (int k = 0; k < 2; k++) {
             PyObject* x = args[3 + k];
             memory[k] = PyArray_CheckExact(x) ? (PyArrayObject*)x : memory_of(x);
@@ -2334,6 +2336,13 @@ static PyObject* ufunc_into(const Ufunc* self, PyObject* const* args, Py_ssize_t
     to = args[self->nin];
     if (named && PyTuple_CheckExact(to) && PyTuple_GET_SIZE(to) == 1) to = PyTuple_GET_ITEM(to, 0);
     return into_recorded(loops, (PyObject*[]){args[0], self->nin == 2 ? args[1] : NULL, NULL}, to);
+}
+
+/* Whether it is a ufunc of NumPy's that kernels compute of as many elements as these operands have. */
+static int is_costly_of(PyObject* ufunc, PyObject* const* args, Py_ssize_t n) {
+    for (Ufunc* of = ufuncs_bound; of; of = of->next)
+        if (of->numpy == ufunc) return of->costly && any_too_costly(args, n);
+    return 0;
 }
 
 /* Whether a function whose complex numbers are not NumPy's is given real ones, and an array for the result, of whatever type. */

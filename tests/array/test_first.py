@@ -336,3 +336,56 @@ def test_updates_lie_where_the_array_did(view: bool) -> None:
         shown -= 1
         x[5:-5] -= 1
         numpy.testing.assert_array_equal(numpy.asarray(a), x)
+
+
+SMALL: Final[dict[str, Callable[[Any], Any]]] = {
+    "a function": lambda m: np.log1p(m.mean(axis=0)),
+    "of further steps": lambda m: np.log(m.mean(axis=0) * 2 + 1),
+    "of a part": lambda m: np.log(m.mean(axis=0)[:5]),
+    "a sum": lambda m: m.max(axis=0, keepdims=True).sum(axis=1),
+    "a number": lambda m: m.max(axis=0).sum(),
+    "a deviation": lambda m: m.max(axis=0).std(),
+    "a power": lambda m: m.sum(axis=0) ** 0.3,
+    "a power of a number": lambda m: 2.0 ** m.mean(axis=1),
+    "of two": lambda m: np.arctan2((m * 5).sum(axis=0), 1.5),
+    "of a fused sum": lambda m: np.log(np.exp(m).sum(axis=1)),
+    "a large one": lambda m: np.arctan2(m, m.mean(axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_results_of_large_arrays_have_the_bits_of_their_size(name: str) -> None:
+    x = numbers()[: ROWS * 84].reshape(ROWS, 84)
+    found = set()
+    for work in (0, ALL, 0):
+        core.first_work(work)
+        found.add(numpy.asarray(SMALL[name](np.array(x))).tobytes())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", ["power", "arctan2", "hypot"])
+def test_large_results_of_small_operands_are_kernels(name: str) -> None:
+    x, y = numbers()[:90] / 4, numbers()[90:180] / 4
+    found = set()
+    for work in (0, ALL):
+        core.first_work(work)
+        for _ in range(2):
+            a, b = np.array(x)[:, None], np.array(y)
+            found.add(numpy.asarray(getattr(np, name)(a, b)).tobytes())
+            found.add(numpy.asarray(getattr(np, name).outer(np.array(x), b)).tobytes())
+            if name == "power":
+                found.add(numpy.asarray(a**b).tobytes())
+    assert len(found) == 1
+
+
+def test_large_results_of_recorded_calls_are_values() -> None:
+    x = numbers()
+    numpy.asarray(np.array(x[:1500]) * numpy.int64(3))  # which teaches what comes of it
+    b = np.array(x) * numpy.int64(3)
+    b.realize()
+    assert b._node is not None
+    for work in (0, ALL):
+        core.first_work(work)
+        with config.override(tape_first=300, tape_limit=40):
+            got = numpy.asarray(np.isclose(np.array(numpy.arange(60)), np.array(numpy.ones(60))))
+        assert got.tolist() == numpy.isclose(numpy.arange(60), 1).tolist()

@@ -38,6 +38,7 @@ from lazynp.subclasses import minds
 from lazynp.values import config
 
 # A kernel of ours computes these several times as fast as NumPy, from few elements on.
+ROUNDING: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and "f" in op.rounds) | {"float_power"}
 COSTLY: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and op.cost >= 20) | {"float_power"}
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
@@ -135,6 +136,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self._at_call = numpy_ufunc if vars(np).get(numpy_ufunc.__name__) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
         self._costly = numpy_ufunc.__name__ in COSTLY
+        self._rounds = numpy_ufunc.__name__ in ROUNDING
         core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, config.polynomials)
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
@@ -172,9 +174,12 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
+        if self._rounds and calls.at_hand_first(args[: self.nin], self._costly):
+            return self(*args, **kwargs)
         if kwargs or len(args) != self.nin:
             known = NotImplemented
-            costly = self._costly and any(map(_is_much, args[: self.nin]))  # of so many elements they have the kernels' bits
+            # Of so many elements they have the kernels' bits; `float_power` of what exists is asked of NumPy (`_of_anything`).
+            costly = self._costly and self.__name__ != "float_power" and any(map(_is_much, args[: self.nin]))
             if self._at_call is not None and not costly and (self._of_numbers is self._at_call or not _are_complex(args, kwargs)):
                 theirs = core.at_call(self, args[0]) if args and _TYPED.isdisjoint(kwargs) else self._numpy
                 known = calls.answer(theirs, args, kwargs, 1, calls.ALWAYS if "casting" in kwargs else 0)
@@ -285,8 +290,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         known = NotImplemented
         if config.at_hand and not _LISTS.isdisjoint(map(type, args)) and not any(map(overrides, args)):
             args = [arg if (made := hand.listed(arg, None)) is None else made for arg in args]
-        costly = self._costly and any(map(_is_much, args))
-        if self._at_call is not None and not costly and calls.fit(args):
+        if self._at_call is not None and calls.fit(args):
             theirs = core.at_call(self, args[0]) if self.nin == 1 else self._numpy
             known = calls.answer(self._of_numbers if theirs is self._numpy else theirs, args, {})
         if self._at_call is not None and known is NotImplemented:
