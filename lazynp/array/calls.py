@@ -44,19 +44,24 @@ class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
 
 def any_large(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Tell whether there is a large array at hand among the arguments of a call."""
-    limit = config.at_hand
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         if kind is _ARRAY:
-            memory = value._base
-            if type(memory) is _MEMORY and memory.size > limit:
+            if _is_large(value):
                 return True
-        elif (kind is tuple or kind is list) and len(value) <= _LOOKED_AT and any_large(value, {}):
-            return True
+        elif (kind is tuple or kind is list) and len(value) <= _LOOKED_AT:
+            for item in value:
+                if type(item) is _ARRAY and _is_large(item):
+                    return True
     return False
 
 
 _LOOKED_AT: Final = 8  # items of a list of arrays
+
+
+def _is_large(x: arrays.ndarray) -> bool:
+    memory = x._base
+    return type(memory) is _MEMORY and memory.size > config.at_hand
 
 
 def _of_large(node: Node) -> bool:
@@ -107,14 +112,11 @@ def at_hand_first(args: Sequence[Any], costly: bool = False) -> bool:
 def by_kernels(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The answer of a function of ours to a call with large arrays at hand, which kernels read where they lie."""
 
-    def given(value: Any) -> Any:
+    def given(value: Any, deep: bool = True) -> Any:
         kind = type(value)
         if kind is _ARRAY:
-            memory = value._base
-            if type(memory) is not _MEMORY or memory.size <= config.at_hand:
-                return value
-            return arrays.buffered(memory)
-        return kind([given(item) for item in value]) if kind is tuple or kind is list else value
+            return arrays.buffered(value._base) if _is_large(value) else value
+        return kind([given(item, False) for item in value]) if deep and (kind is tuple or kind is list) else value
 
     out = kwargs.get("out")
     found = function(*[given(value) for value in args], **{name: value if value is out else given(value) for name, value in kwargs.items()})

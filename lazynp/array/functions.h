@@ -1007,12 +1007,12 @@ static inline PyArrayObject* existing_memory(PyObject* x) {
     return found && size_of(found) <= first_limit() && !is_mapped(root) ? found : NULL;
 }
 
-/* Whether there is a large array among the arguments of a call, or in a list of them. */
-static int any_large(PyObject* const* args, Py_ssize_t n) {
+/* Whether there is a large array among the arguments of a call, or in a list of them (`deep`). */
+static int any_large(PyObject* const* args, Py_ssize_t n, int deep) {
     for (Py_ssize_t k = 0; k < n; k++) {
         PyArrayObject* x = Py_TYPE(args[k]) == array_type ? seen_of(args[k]) : NULL;
         if (x && size_of(x) > limit_now()) return 1;
-        if (IS_ROW(args[k]) && PySequence_Fast_GET_SIZE(args[k]) <= MOST && any_large(PySequence_Fast_ITEMS(args[k]), PySequence_Fast_GET_SIZE(args[k]))) return 1;
+        if (deep && IS_ROW(args[k]) && PySequence_Fast_GET_SIZE(args[k]) <= MOST && any_large(PySequence_Fast_ITEMS(args[k]), PySequence_Fast_GET_SIZE(args[k]), 0)) return 1;
     }
     return 0;
 }
@@ -1030,7 +1030,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
     if (total > MOST || (names && self->own && has_own(self->own, names))) goto slow;
     if (names && n == 0 && (self->kind == ZEROS || self->kind == ONES || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
     if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
-    if (self->direct && total == 1 && n == 1 && !(self->ordered && any_large(args, 1))) {
+    if (self->direct && total == 1 && n == 1 && !(self->ordered && any_large(args, 1, 0))) {
         x = self->kind == POSITION ? existing_memory(args[0]) : memory_of(args[0]);
         if (x && (self->kind == POSITION || !is_part(args[0]))) {
             Py_INCREF(x);
@@ -1264,7 +1264,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
                 if (found || PyErr_Occurred()) return found;
             }
     }
-    if ((total == 0 && self->kind != DRAW) || (self->ordered && any_large(args, total))) goto slow;
+    if ((total == 0 && self->kind != DRAW) || (self->ordered && any_large(args, total, 1))) goto slow;
     if (self->method && names == NULL && Py_TYPE(args[0]) == array_type) found = asked(self->method, args, n, names, least, 0, ANY, first);
     else found = asked(self->theirs, args, n, names, least, self->listens, self->kind, first);
     if (found || PyErr_Occurred()) return found;

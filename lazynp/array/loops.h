@@ -1177,21 +1177,21 @@ typedef struct {
 enum { SUMS_ALONE, VARIANCES, DEVIATIONS };
 
 /* The same in the kernels' order: sums of the rows, or columns, of a matrix, or variances. */
-#define MATRIX_ORDERED(NAME, TYPE, ROOT)                                                                                             \
-    static int NAME(const AxisRun* self, const TYPE* from, npy_intp rows, npy_intp columns, TYPE* to) {                              \
-        npy_intp across = self->across / (npy_intp)sizeof(TYPE), n = self->axis ? rows : columns, length = self->axis ? columns : rows; \
-        npy_intp scratch = self->axis ? 0 : ordered_scratch(rows), means = self->spread && !self->axis ? n : 0;                      \
+#define MATRIX_ORDERED(NAME, TYPE, ROOT)                                                                                                     \
+    static int NAME(const AxisRun* self, const TYPE* from, npy_intp rows, npy_intp columns, TYPE* to) {                                      \
+        npy_intp across = self->across / (npy_intp)sizeof(TYPE), n = self->axis ? rows : columns, length = self->axis ? columns : rows;      \
+        npy_intp scratch = self->axis ? 0 : ordered_scratch(rows), means = self->spread && !self->axis ? n : 0;                              \
         TYPE *room = scratch + means ? PyMem_RawMalloc((size_t)(scratch + means) * sizeof(TYPE)) : NULL, *mean = means ? room + scratch : to; \
-        if (scratch + means && room == NULL) return 0;                                                                               \
+        if (scratch + means && room == NULL) return 0;                                                                                       \
         if (self->axis) ordered_rows_add_##TYPE(from, rows, columns, across, 0, NULL, mean);                                                 \
         else ordered_columns_add_##TYPE(from, 1, rows, columns, across, 0, NULL, mean, room);                                                \
-        for (npy_intp k = 0; self->spread && k < n; k++) mean[k] /= (TYPE)length;                                                    \
+        for (npy_intp k = 0; self->spread && k < n; k++) mean[k] /= (TYPE)length;                                                            \
         if (self->spread && self->axis) ordered_rows_squares_##TYPE(from, rows, columns, across, 0, mean, to);                               \
         else if (self->spread) ordered_columns_squares_##TYPE(from, 1, rows, columns, across, 0, mean, to, room);                            \
-        for (npy_intp k = 0; self->spread && k < n; k++) to[k] /= (TYPE)self->by;                                                    \
-        for (npy_intp k = 0; self->spread == DEVIATIONS && k < n; k++) to[k] = ROOT(to[k]);                                          \
-        PyMem_RawFree(room);                                                                                                         \
-        return 1;                                                                                                                    \
+        for (npy_intp k = 0; self->spread && k < n; k++) to[k] /= (TYPE)self->by;                                                            \
+        for (npy_intp k = 0; self->spread == DEVIATIONS && k < n; k++) to[k] = ROOT(to[k]);                                                  \
+        PyMem_RawFree(room);                                                                                                                 \
+        return 1;                                                                                                                            \
     }
 MATRIX_ORDERED(matrix_ordered_double, double, sqrt)
 MATRIX_ORDERED(matrix_ordered_float, float, sqrtf)
