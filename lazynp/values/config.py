@@ -178,8 +178,8 @@ def _derived() -> dict[str, Any]:
     at_hand = _EVERY_SIZE if numerics == "numpy" else settings["tape_limit"]
     above = _EVERY_SIZE if numerics == "numpy" else 0 if numerics == "fast" else min(KERNELS_ABOVE, at_hand // 4)
     costly = _EVERY_SIZE if numerics == "numpy" else min(COSTLY_ABOVE, at_hand // 4)
-    first = settings["tape_first"] or (FIRST if settings["tape_limit"] >= LARGE else 0)
-    watched = settings["progress"] or settings["nvtx"]
+    watched = settings["progress"] or settings["nvtx"]  # how far tapes are nobody is told
+    first = settings["tape_first"] or (FIRST if settings["tape_limit"] >= LARGE and not watched else 0)
     return {
         "at_hand": at_hand, "first_limit": max(first, at_hand) if at_hand else 0, "kernels_above": above, "costly_above": costly,
         "numbers_wait": waits, "watched": watched,

@@ -76,7 +76,9 @@ def test_millions() -> None:
         for seed in range(8):
             rng = numpy.random.default_rng(seed)
             theirs = (-abs(rng.standard_normal(60_000)) * 2.0 ** rng.uniform(-6, 6, 60_000)).astype(dtype)
-            assert numpy.asarray(numpy.power(lazynp.asarray(theirs), e)).tobytes() == numpy.power(theirs, e).tobytes(), (dtype, e, seed)
+            with config.override(tape_limit=1 << 18):  # so that as many are NumPy's: kernels compute more than a quarter
+                found = numpy.asarray(numpy.power(lazynp.asarray(theirs), e))
+            assert found.tobytes() == numpy.power(theirs, e).tobytes(), (dtype, e, seed)
 
 
 @pytest.mark.skipif(not core.native, reason="there are no tapes without the native core")
