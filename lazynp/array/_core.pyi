@@ -12,6 +12,7 @@ from lazynp.array._python import chain_counts as chain_counts
 from lazynp.array._python import chain_sizes as chain_sizes
 from lazynp.array._python import count as count
 from lazynp.array._python import exchange as exchange
+from lazynp.array._python import first as first
 from lazynp.array._python import first_work as first_work
 from lazynp.array._python import function as function
 from lazynp.array._python import kind as kind

@@ -88,6 +88,7 @@ cdef extern from "counting.h":
     PyObject* first_limit_name
     long long first_left
     PyObject* value_method
+    PyObject* first_method
     long long FIRST_WORK
     PyObject* getitem_callable
     PyObject* layout_method
@@ -144,7 +145,7 @@ cdef extern from "counting.h":
     void function_stand_for(object, object)
     void clip_fill(object, object, object)
     object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int, int, int)
-    int ufunc_bind(object, object, int, int, int, int, int, int) except -1
+    int ufunc_bind(object, object, int, int, int, int, int, int, int) except -1
     PyObject* at_call_of(object, object)
     int compiled_call(const char*, object, PyObject*, object, int)
     int compiled_run(const char*, object, PyObject*, object)
@@ -639,11 +640,11 @@ def register_ufunc(cls):
             setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS, name == "reduce"))
 
 
-def bind(ufunc, theirs, real, costly, compiled):
-    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy; ``compiled``: many
-    are left to the core's own C, where it has the function."""
+def bind(ufunc, theirs, real, costly, rounds, compiled):
+    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy; ``rounds``:
+    kernels have other bits; ``compiled``: many are left to the core's own C, where it has the function."""
     name = getattr(theirs, "__name__", "")
-    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly, compiled, vars(np).get(name) is theirs)
+    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly, rounds, compiled, vars(np).get(name) is theirs)
 
 
 def at_call(ufunc, x):
@@ -762,6 +763,12 @@ def layouts(of):
                 operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2, False))
         operators_known = 1
     functions_forget()
+
+
+def first(of):
+    """Let ``of(operands, costly)`` have operands that wait in graphs computed, where a small function is to have NumPy's bits; it tells whether there were any."""
+    global first_method
+    first_method = _keep(of)
 
 
 def values(of):

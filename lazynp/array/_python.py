@@ -436,7 +436,7 @@ def belongs(view: Any, owner: Any) -> None:
     """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; somebody else keeps the memory."""
 
 
-def bind(ufunc: Any, theirs: Any, real: bool, costly: bool, compiled: bool) -> None:
+def bind(ufunc: Any, theirs: Any, real: bool, costly: bool, rounds: bool, compiled: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 
 
@@ -463,6 +463,10 @@ def compiled(name: str, x: Any, y: Any = None, level: Any = -1) -> Any:
 
 def layouts(of: Any) -> None:
     """Let ``of`` say what functions give for arrays of ones: nothing waits here."""
+
+
+def first(of: Any) -> None:
+    """Let ``of(operands, costly)`` see to operands that wait: what they are computed by is not asked here."""
 
 
 def values(of: Any) -> None:

@@ -2164,6 +2164,7 @@ typedef struct Ufunc {
     int real;   /* complex numbers are not NumPy's loop's */
     int theirs; /* NumPy answers calls of any form */
     int product, multiplies; /* of matrices and vectors; it is `matmul` */
+    int rounds; /* NumPy's bits and the kernels' differ */
     int costly; /* computed by the kernels' functions of more than `costly_above` elements: they are faster, whatever stands around it */
     Loops* kernels; /* those that need no kernel; may be NULL */
     Loops* own; /* those that are polynomials of lazynp's own, for operands of more than `kernels_above` elements; may be NULL */
@@ -2417,6 +2418,10 @@ slow:
         found = asked(own && !is_named(names, "dtype") && !is_named(names, "signature") && !is_named(names, "sig") ? self->own_ufunc : self->numpy, args, n, names, 1, 0, ANY, NULL);
         if (found || PyErr_Occurred()) return found;
     }
+    if (self->rounds) {
+        int first = operands_first(args, n < self->nin ? n : self->nin, self->costly);
+        if (first) return first < 0 ? NULL : ufunc_called(callable, args, nargsf, names, records);
+    }
     with_self = room;
     if (total > MOST && (with_self = PyMem_Malloc((size_t)(total + 1) * sizeof(PyObject*))) == NULL) return PyErr_NoMemory();
     with_self[0] = callable;
@@ -2614,7 +2619,7 @@ static int own_bind(Ufunc* self) {
     return 0;
 }
 
-static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int theirs_all, int costly, int compiled, int numpys) {
+static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int theirs_all, int costly, int rounds, int compiled, int numpys) {
     Ufunc* self = (Ufunc*)object;
     PyUFuncObject* theirs = (PyUFuncObject*)numpy;
     if (!PyObject_TypeCheck(object, &ufunc_type)) return PyErr_SetString(PyExc_TypeError, "not a ufunc"), -1;
@@ -2625,7 +2630,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->real = real;
     self->theirs = theirs_all;
     self->product = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->core_enabled && theirs->nin == 2;
-    self->costly = costly;
+    self->costly = costly, self->rounds = rounds;
     self->multiplies = self->product && strcmp(theirs->name, "matmul") == 0;
     if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout == 1 && theirs->nin <= 3 && !theirs->core_enabled && self->calls == NULL)
         self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin, 0);

@@ -261,6 +261,27 @@ static PyObject* product_number(PyObject* a, PyObject* b) {
     return wrapped(found);
 }
 
+/* Whether an array, or what it is a view of, waits in a graph. */
+static inline int waits_in_graph(PyObject* x) {
+    if (Py_TYPE(x) == array_type && ((Cell*)x)->base && Py_TYPE(((Cell*)x)->base) == array_type) x = ((Cell*)x)->base;
+    return Py_TYPE(x) == array_type && ((Cell*)x)->base == Py_None && member_of(&member_buffer, ((Cell*)x)->node) == Py_None;
+}
+
+/* Have small operands that wait in graphs computed, for a function that rounds (`calls.at_hand_first`); whether there were any, -1 with an exception. */
+static PyObject* first_method;
+static int operands_first(PyObject* const* args, Py_ssize_t n, int costly) {
+    PyObject *given, *done;
+    Py_ssize_t k = 0;
+    while (k < n && !waits_in_graph(args[k])) k++;
+    if (k == n || first_method == NULL) return 0;
+    if ((given = PyTuple_New(n)) == NULL) return -1;
+    for (k = 0; k < n; k++) PyTuple_SET_ITEM(given, k, Py_NewRef(args[k]));
+    done = PyObject_CallFunctionObjArgs(first_method, given, costly ? Py_True : Py_False, NULL);
+    Py_DECREF(given);
+    Py_XDECREF(done);
+    return done ? done == Py_True : -1;
+}
+
 /* What an operator gives where it is computed now. */
 static PyObject* binary_answer(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
@@ -304,6 +325,11 @@ static PyObject* binary_answer(int op, PyObject* a, PyObject* b) {
             Py_DECREF(made);
             return found;
         }
+    }
+    if (op == POW && (Py_TYPE(b) == array_type || is_power_number(b))) {
+        PyObject* both[2] = {a, b};
+        int first = operands_first(both, 2, 1);
+        if (first) return first < 0 ? NULL : binary(op, a, b);
     }
     return Py_TYPE(a) == array_type ? slow2(slow_methods[op], a, b) : slow2(slow_reflected[op], b, a);
 }

@@ -17,7 +17,7 @@ from weakref import getweakrefcount
 import numpy as np
 
 from lazynp.array import core, dispatch, hand, tapes
-from lazynp.array.calls import product_in_passing
+from lazynp.array.calls import at_hand_first, product_in_passing
 from lazynp.conversion import as_dtype, loses_a_part, no_array, warn_complex
 from lazynp.graph import filters
 from lazynp.graph.build import cast, const, copied, expand
@@ -326,6 +326,7 @@ def at_hand(cls: type) -> None:
     core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool, from_outside)
     core.layouts(tapes.layout)
     core.values(private)
+    core.first(at_hand_first)
     core.words(_refusal)
     config.followers.append(core.forget)
     filters.asking_anew.append(core.forget)

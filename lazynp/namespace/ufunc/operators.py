@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core
-from lazynp.array.calls import answer, at_hand_first, into, of_one, of_two, product
+from lazynp.array.calls import answer, into, of_one, of_two, product
 from lazynp.array.hand import NUMBERS, is_much, let_go, memory_of, own_memory, writable
 from lazynp.bounds import DEPTH_CUT
 from lazynp.conversion import holds_ours
@@ -110,10 +110,6 @@ def _power_shortcut(x: Any, exponent: Any) -> Any:
     return None
 
 
-_EXACT_POWERS: Final = frozenset({-1, 0, 0.5, 1, 2})
-"""Of which NumPy makes other functions, that are exact."""
-
-
 def _binary(name: str, of: ufunc) -> Method:
     direct = of._directs
     of_array = of.of_array
@@ -124,8 +120,6 @@ def _binary(name: str, of: ufunc) -> Method:
 
     def operate(a: Any, b: Any) -> Any:
         kind = type(b)
-        if power and not (kind in (int, float) and b in _EXACT_POWERS) and at_hand_first((a, b), True):
-            return at_call(a, b)
         if type(a) is ndarray:
             base = a._base
             if base is not None or (node := a._node) is None or node.buffer is not None:

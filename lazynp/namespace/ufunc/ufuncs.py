@@ -136,8 +136,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self._at_call = numpy_ufunc if vars(np).get(numpy_ufunc.__name__) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
         self._costly = numpy_ufunc.__name__ in COSTLY
-        self._rounds = numpy_ufunc.__name__ in ROUNDING
-        core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, config.polynomials)
+        core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, numpy_ufunc.__name__ in ROUNDING, config.polynomials)
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
@@ -174,8 +173,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
-        if self._rounds and calls.at_hand_first(args[: self.nin], self._costly):
-            return self(*args, **kwargs)
         if kwargs or len(args) != self.nin:
             known = NotImplemented
             # Of so many elements they have the kernels' bits; `float_power` of what exists is asked of NumPy (`_of_anything`).
