@@ -136,7 +136,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self._at_call = numpy_ufunc if vars(np).get(numpy_ufunc.__name__) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
         self._costly = numpy_ufunc.__name__ in COSTLY
-        core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, numpy_ufunc.__name__ in ROUNDING, config.polynomials)
+        rounds = numpy_ufunc.__name__ in ROUNDING
+        core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, rounds, config.polynomials)
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
