@@ -709,10 +709,10 @@ def words(refusal):
     refusal_method = _keep(refusal)
 
 
-def function(slow, theirs, name, own, least=1, bint ordered=False):
+def function(slow, theirs, name, own, least=1, bint kernels=False):
     """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
 
-    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``ordered``: of large arrays
+    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``kernels``: of large arrays
     ``slow`` has another answer, or has it sooner.
     """
     cdef Reduction* reduction = NULL
@@ -746,7 +746,7 @@ def function(slow, theirs, name, own, least=1, bint ordered=False):
     cdef int recorded = _RECORDED.get(name, NOT_RECORDED) if numpys_own or stands_for_it or in_their_place or isinstance(theirs, MethodDescriptorType) else NOT_RECORDED
     if name == "sort" and not numpys_own:
         recorded = NOT_RECORDED  # the method writes
-    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS), ordered)
+    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS), kernels)
 
 
 cdef int operators_known = 0

@@ -497,10 +497,10 @@ def words(refusal: Callable[..., Any]) -> None:
     """Let ``refusal(slow, args, kwargs, error)`` say which exception a refused call raises: here functions in Python say their own."""
 
 
-def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1, ordered: bool = False) -> Any:
+def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1, kernels: bool = False) -> Any:
     """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
 
-    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``ordered``: of
+    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``kernels``: of
     large arrays it has another answer than NumPy, or has it sooner.
     """
     return slow

@@ -12,6 +12,12 @@
 #include <stddef.h>
 #include "numpy/arrayobject.h"
 
+#if defined(__GNUC__)
+#define NOT_INLINED __attribute__((noinline)) /* so that its room on the stack is not that of its callers, which call one another for what a tape reads */
+#else
+#define NOT_INLINED
+#endif
+
 enum { LENT = 1, LENT_ADDRESS }; /* LENT_ADDRESS: an address was told, which nothing refers to */
 
 typedef struct Cell {

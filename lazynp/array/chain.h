@@ -14,11 +14,6 @@
 #define CHAIN_ROW 512    /* elements in a row, more are worth the calls of loops */
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
 #define CHAINS_MOST 32   /* tapes that wait: then the older half is computed */
-#if defined(__GNUC__)
-#define NOT_INLINED __attribute__((noinline)) /* so that its room on the stack is not that of its callers, which call one another for what a tape reads */
-#else
-#define NOT_INLINED
-#endif
 static struct {
     npy_intp from;  /* elements of a result, from which on it is recorded */
     npy_intp row;   /* elements in a row, fewer may be laid beside other rows, where they are not worth the calls of loops */
@@ -87,6 +82,7 @@ typedef struct Chain {
     int told;     /* its errors were told of */
     int strided;  /* its results lie as NumPy lays them out, in another order than C's */
     int ordered;  /* that order is known: `order` */
+    int large;    /* over more elements than small arrays have */
     int turned;   /* of a view: what it shows lies in `order` */
     char order[AXES]; /* axes, from the one whose elements lie furthest apart on */
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
@@ -213,7 +209,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
     self->state = Py_NewRef(state), self->minded = minded;
     self->before = self->after = self;
-    if (size > limit_now()) orphaned_bytes += size * (npy_intp)sizeof(double) / LARGE_SHARE;
+    if ((self->large = size > limit_now())) orphaned_bytes += size * (npy_intp)sizeof(double) / LARGE_SHARE;
     return self;
 }
 

@@ -674,7 +674,7 @@ static int tape_settled(Chain* self) {
         self->failed = fails_for_good();
         return chain_done(self), -1;
     }
-    first_done(self->size, self->steps);
+    if (self->large) first_done(self->size, self->steps);
     small = self->closed == OPEN && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
     if (self->steps == 1 && self->cell[0] && self->put[0] == NULL && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
         int failed = 0;
@@ -1033,7 +1033,7 @@ static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
 static inline int step_type(const Chain* self, int k) { return self->step[k].out; }
 
 /* What a large array that exists, or a part of one, shows (borrowed), if tapes compute with it: with complex numbers no kernel does; NULL for all others. */
-static inline PyArrayObject* large_operand(PyObject* a) {
+static NOT_INLINED PyArrayObject* large_operand(PyObject* a) {
     PyArrayObject *x, *memory;
     PyObject* found;
     Cell* root;
@@ -1343,7 +1343,7 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
 }
 
 /* The array whose memory a large operand shows (borrowed), where somebody outside might hold it; NULL of all others. */
-static inline PyObject* drafted(PyObject* x) {
+static NOT_INLINED PyObject* drafted(PyObject* x) {
     PyObject *root = x, *held, *memory;
     if (Py_TYPE(x) != array_type || !is_large(x)) return NULL;
     if (((Cell*)root)->base && Py_TYPE(((Cell*)root)->base) == array_type) root = ((Cell*)root)->base;
@@ -1561,7 +1561,7 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
         self = waiting_count ? tape_over(ndim, dims, order, &site, said.state, serial, flat, whole) : NULL;
     if (into && chain[0] && chain[0] != self) return NULL; /* who reads the old value of another tape needs a cell that has it */
     if (self == NULL) {
-        if (size == 0 || size < chain_sizes.from || size > tapes_limit()) return NULL;
+        if (size == 0 || size < chain_sizes.from || size_beyond(size)) return NULL;
         if ((self = chain_new(said.state, said.minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
         if (order) chain_laid(self, order);
         chain_enter(self);
@@ -1633,7 +1633,7 @@ reading: /* from here on no code of a program's runs */
     if ((loop->raises && !(nin == 2 && read[1].type < 0 && is_natural(operands[1]))) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
     if (size > limit_now() && loops->costly) goto refused; /* small operands, of which the result is large */
-    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > tapes_limit() && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
+    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size_beyond(size) && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {
         if (read[o].type < 0 && !value_of(operands[o], type, &value[o])) goto refused;

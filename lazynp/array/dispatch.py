@@ -49,7 +49,7 @@ NOT_AT_HAND: Final = frozenset(
 )  # fmt: skip
 
 # Of large arrays these have the bits of kernels, in whose order they sum, or kernels find them much sooner.
-ORDERED: Final = frozenset(
+BY_KERNELS: Final = frozenset(
     {
         "sum", "prod", "mean", "std", "var", "nansum", "nanprod", "nanmean", "nanstd", "nanvar", "average", "norm", "vector_norm",
         "matrix_norm", "trapezoid", "trapz", "median", "nanmedian", "allclose", "isclose", "trace", "cov", "corrcoef", "angle",
@@ -156,7 +156,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
     if name in _INSTEAD and module == "lazynp":
         theirs = _INSTEAD[name]
     elif name in _CORES_OWN and module == "lazynp":
-        return core.function(function, theirs, name, own, 1, name in ORDERED)
+        return core.function(function, theirs, name, own, 1, name in BY_KERNELS)
     if hasattr(type(function), "at_hand"):  # it does what follows itself
         return core.function(function, theirs, name, own, 0)
     if not isinstance(function, FunctionType | staticmethod) or module not in MODULES or name in NOT_AT_HAND or not callable(theirs):
@@ -170,13 +170,13 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
     directly = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     answered: Callable[..., Any] = growing if name in GROWING else widening if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
-    ordered = name in ORDERED
+    kernels = name in BY_KERNELS
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if ordered and any_large(args, kwargs):
+        if kernels and any_large(args, kwargs):
             return by_kernels(function, args, kwargs)
-        if ordered and at_hand_first(args):
+        if kernels and at_hand_first(args):
             return made(*args, **kwargs)
         if config.at_hand and (not kwargs or own.isdisjoint(kwargs)):
             found = answered(directly, args, kwargs, 0, warns_below)
@@ -184,7 +184,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
                 return found
         return function(*args, **kwargs)
 
-    made = core.function(call, theirs, name, own, 0 if answered is answer else 1, ordered)
+    made = core.function(call, theirs, name, own, 0 if answered is answer else 1, kernels)
     return made
 
 
@@ -265,13 +265,13 @@ def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's answer where everything is at hand."""
     theirs = numpys_method(name)
     warns_below = few(name)
-    ordered = name in ORDERED
+    kernels = name in BY_KERNELS
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if ordered and any_large((self, *args), kwargs):
+        if kernels and any_large((self, *args), kwargs):
             return by_kernels(function, (self, *args), kwargs)
-        if ordered and at_hand_first((self, *args)):
+        if kernels and at_hand_first((self, *args)):
             return getattr(self, name)(*args, **kwargs)
         base, node = self._base, self._node
         if type(base) is _MEMORY or ((base is not None or node.buffer is not None) and memory_of(self) is not None):

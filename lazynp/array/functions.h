@@ -50,7 +50,7 @@ typedef struct Function {
     int misses, skipped; /* calls whose signature was not known, since the last that was; and those of them that were made at once */
     int silent;   /* NumPy tells of no floating-point errors of it */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
-    int ordered;  /* of large arrays kernels find another answer, or find it sooner */
+    int kernels;  /* of large arrays kernels find another answer than NumPy, or find it sooner */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* stands_for; /* NumPy's function of that name, which it is equal to; may be NULL */
@@ -1030,7 +1030,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
     if (total > MOST || (names && self->own && has_own(self->own, names))) goto slow;
     if (names && n == 0 && (self->kind == ZEROS || self->kind == ONES || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
     if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
-    if (self->direct && total == 1 && n == 1 && !(self->ordered && any_large(args, 1, 0))) {
+    if (self->direct && total == 1 && n == 1 && !(self->kernels && any_large(args, 1, 0))) {
         x = self->kind == POSITION ? existing_memory(args[0]) : memory_of(args[0]);
         if (x && (self->kind == POSITION || !is_part(args[0]))) {
             Py_INCREF(x);
@@ -1244,7 +1244,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             x = memory_of(args[0]);
             if (total == 1 && n == 1) {
                 PyArrayObject *numbers = existing_memory(args[0]), *values = numbers ? numbers : read_memory(args[0]);
-                if (values && (PyArray_ISBOOL(values) || (numbers && x == NULL))) {
+                if (values && (PyArray_ISBOOL(values) || (numbers && x == NULL && (self->kind != MEAN || PyArray_TYPE(values) == NPY_DOUBLE)))) {
                     Py_INCREF(values);
                     found = PyArray_ISBOOL(values) ? of_truth(self, args[0], values) : reduced_whole(self, values);
                     Py_DECREF(values);
@@ -1264,7 +1264,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
                 if (found || PyErr_Occurred()) return found;
             }
     }
-    if ((total == 0 && self->kind != DRAW) || (self->ordered && any_large(args, total, 1))) goto slow;
+    if ((total == 0 && self->kind != DRAW) || (self->kernels && any_large(args, total, 1))) goto slow;
     if (self->method && names == NULL && Py_TYPE(args[0]) == array_type) found = asked(self->method, args, n, names, least, 0, ANY, first);
     else found = asked(self->theirs, args, n, names, least, self->listens, self->kind, first);
     if (found || PyErr_Occurred()) return found;
@@ -2530,7 +2530,7 @@ static void functions_forget(void) {
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked, int positional, int ordered) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked, int positional, int kernels) {
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
@@ -2539,7 +2539,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
-    made->op = -1, made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->ordered = ordered, made->misses = made->skipped = 0;
+    made->op = -1, made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->kernels = kernels, made->misses = made->skipped = 0;
     made->views = kind == RESHAPE || direct == direct_ravel || direct == direct_transpose || direct == direct_squeeze || recorded == EXPANDS || recorded == SWAPS_AXES || recorded == FLIPS;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;

@@ -42,7 +42,10 @@ SETTING(first_limit, first_limit_name)      /* elements of the largest array tha
 static long long first_left = FIRST_WORK;
 
 /* Elements of the largest array that is an operand of tapes now. */
-static inline npy_intp tapes_limit(void) { return first_left > 0 ? first_limit() : limit_now(); }
+static NOT_INLINED npy_intp tapes_limit(void) { return first_left > 0 ? first_limit() : limit_now(); }
+
+/* Whether so many elements are no tape's: most are few. */
+static inline int size_beyond(npy_intp size) { return size > limit_now() && size > tapes_limit(); }
 
 /* Large arrays of `size` elements went through so many steps. */
 static inline void first_done(npy_intp size, npy_intp steps) {

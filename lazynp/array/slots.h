@@ -459,7 +459,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
 /* `a op= b` as a step, likewise. */
 static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     if (op >= POW || binary_loops[op].ufunc == NULL || Py_TYPE(a) != array_type) return NULL;
-    if (drafted(a) && draft_ready(a) < 0) return NULL;
+    if (drafted(a) == a && draft_ready(a) < 0) return NULL;
     if (Py_REFCNT(a) == 1 && !WAITS(a) && !IS_CHAIN(b)) return NULL; /* no name has it: of `x[positions] += b`, which writes it next */
     return into_recorded(&binary_loops[op], (PyObject*[]){a, b, NULL}, a);
 }

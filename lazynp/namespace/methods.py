@@ -318,7 +318,7 @@ def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "__copy__", "copy", "item", "tobytes", "tolist", "view"}) - _OWN:
         function, theirs = vars(cls)[name], dispatch.numpys_method(name)
-        setattr(cls, name, core.function(function, theirs, name, frozenset(), 1, name in dispatch.ORDERED))
+        setattr(cls, name, core.function(function, theirs, name, frozenset(), 1, name in dispatch.BY_KERNELS))
     for name in ("shape", "dtype", "ndim", "size"):
         setattr(cls, name, core.attribute(vars(cls)[name], name))
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
