@@ -97,51 +97,52 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
     engine = _engine
     if engine.generation != config.generation:
         _choose_cache()
-    with _lock:
-        canonical = canonicalise(wanted)
-        plans = engine.plans
-        if devices.gpus is not None:
-            device = device or _only_home(canonical, alone=len(wanted) == 1)
-            if device is None:
-                return False
-            plans = _plans_on(device)
-        if outputs:
-            siblings = _siblings(canonical)
-            if siblings:
-                wanted += siblings
-                del canonical  # it refers to nodes, and references count
-                canonical = canonicalise(wanted)
-        if engine.failed:
-            _raise_stored(canonical)
-        key = canonical.key
-        plan = plans.get(key)
-        if plan is not None:
-            plans.move_to_end(key)
-            report.schedules.hits += 1
-        elif device is None:
-            engine.large.weigh(canonical, None if choose().name == "numpy" else compiler)
-            engine.updates.note(canonical)
-        elif device != devices.CPU:
-            _weigh_on(device, canonical)
-        updates = engine.updates.of(canonical) if (engine.updates or pressure.assigned) and not beside and device is None else None
-        large = engine.large if device is None else engine.crowding.get(device)
-        first = not updates and large and large.first(canonical)
-        if not first and not updates:
-            engine.running += 1
-    if updates:
-        del canonical  # it refers to nodes, and references count
-        _write_in_place(updates, reason)
-        wanted = [node for node in wanted if node.buffer is None]
-        return not wanted or _in_one_program(wanted, reason, device, beside=True)
-    if first:
-        del canonical  # it holds inputs, which shall go
-        return _in_parts(first, wanted, reason, device)
-    report.count_forced(reason, caller())
-    if report.operations.watched:
-        report.count_operation(f"run by {_way(canonical, plan, device)}", caller())
+    begun = False
     error: BaseException | None = None
     found = None
     try:
+        with _lock:
+            canonical = canonicalise(wanted)
+            plans = engine.plans
+            if devices.gpus is not None:
+                device = device or _only_home(canonical, alone=len(wanted) == 1)
+                if device is None:
+                    return False
+                plans = _plans_on(device)
+            if outputs:
+                siblings = _siblings(canonical)
+                if siblings:
+                    wanted += siblings
+                    del canonical  # it refers to nodes, and references count
+                    canonical = canonicalise(wanted)
+            if engine.failed:
+                _raise_stored(canonical)
+            key = canonical.key
+            plan = plans.get(key)
+            if plan is not None:
+                plans.move_to_end(key)
+                report.schedules.hits += 1
+            elif device is None:
+                engine.large.weigh(canonical, None if choose().name == "numpy" else compiler)
+                engine.updates.note(canonical)
+            elif device != devices.CPU:
+                _weigh_on(device, canonical)
+            updates = engine.updates.of(canonical) if (engine.updates or pressure.assigned) and not beside and device is None else None
+            large = engine.large if device is None else engine.crowding.get(device)
+            first = not updates and large and large.first(canonical)
+            if not first and not updates:
+                engine.running, begun = engine.running + 1, True
+        if updates:
+            del canonical  # it refers to nodes, and references count
+            _write_in_place(updates, reason)
+            wanted = [node for node in wanted if node.buffer is None]
+            return not wanted or _in_one_program(wanted, reason, device, beside=True)
+        if first:
+            del canonical  # it holds inputs, which shall go
+            return _in_parts(first, wanted, reason, device)
+        report.count_forced(reason, caller())
+        if report.operations.watched:
+            report.count_operation(f"run by {_way(canonical, plan, device)}", caller())
         if plan is None:
             plan = _prepare(canonical, device)
         claims = plan.claims
@@ -149,10 +150,10 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
     except ExecutionError as failure:
         error = _remember(failure, canonical)
     finally:
-        with _lock:
-            engine.running -= 1
-        if floating.heard:
-            floating.take()  # of a run that failed
+        if begun:
+            engine.running -= 1  # one step of the interpreter; waiting for the lock, it might be interrupted
+            if floating.heard:
+                floating.take()  # of a run that failed
     if error is None:
         del canonical  # it holds inputs, of which is asked whether anybody else holds them
         pressure.relieve()
@@ -317,19 +318,21 @@ def _run_owning(plan: Plan, canonical: Canonical, claims: Claims) -> rechecks.Fo
     """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
     if rechecks.later:
         rechecks.look()  # they may have to read once more what is overwritten now
+    claim = ownership.Claim()
     with _lock:
-        claim = ownership.claim(canonical, claims) if _engine.running == 1 else None
-        if claim is None:
-            return _run(plan, canonical)
         try:
-            found = _run(plan, canonical, claim)
-        except BaseException:
-            claim.undo()
-            raise
-        claim.new = [node.buffer for node in canonical.wanted if node.buffer is not None]
-        canonical.forget()
-        claims.settled(contested=claim.settle())
-        return found
+            try:
+                if _engine.running != 1 or not claim.take(canonical, claims):
+                    return _run(plan, canonical)
+                found = _run(plan, canonical, claim)
+                claim.new = [node.buffer for node in canonical.wanted if node.buffer is not None]
+                canonical.forget()
+                claims.settled(contested=claim.settle())
+                return found
+            finally:
+                claim.end(canonical)
+        finally:
+            claim.end(canonical)  # a second signal may come before the first one of these begins
 
 
 def prepare(nodes: Sequence[Node]) -> None:

@@ -48,15 +48,26 @@ def f(x):
 
 x = np.asarray(numpy.linspace(0, 1, 6_000_000)).realize()
 part = numpy.asarray(f(x[:1000]))
-whole = numpy.asarray(f(x))
-length = max(lengths)
 target = np.asarray(numpy.zeros(x.size)).realize()
+ends = [], []  # a machine is slowed down now and then: what is left of the quickest run is left of every one
+for _ in range(3):
+    del lengths[:]
+    whole = numpy.asarray(f(x))
+    ends[0].append(max(lengths))
+    del lengths[:]
+    target[:] = 0
+    target[::3] += f(x)[::3]
+    target.realize()
+    ends[1].append(max(lengths))
+ends = min(ends[0]), min(ends[1])
+target[:] = 0
+target.realize()
 target[::3] += f(x)[::3]
 stopped, waits = 0, []
 for k in range(8):
     y = f(x) if k % 2 else target
     left[0] = 2 if k > 5 else 1
-    first[0], again[0] = length * (0.02 + 0.03 * k), 0.003 if k > 5 else 0
+    first[0], again[0] = ends[1 - k % 2] * (0.02 + 0.03 * k), 0.003 if k > 5 else 0
     try:
         try:
             y.realize()
@@ -74,7 +85,7 @@ assert (numpy.asarray(y) == whole).all() and (whole[:1000] == part).all()
 expected = numpy.zeros(x.size)
 expected[::3] += whole[::3]
 assert (numpy.asarray(target) == expected).all()
-print(sorted(waits)[len(waits) // 2], length)
+print(sorted(waits)[len(waits) // 2], ends[0])
 """
 
 

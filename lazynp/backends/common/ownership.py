@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 from weakref import ref
 
 import numpy as np
@@ -26,6 +26,8 @@ from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import Canonical
 from lazynp.values import forking
 from lazynp.values.buffer import Buffer
+
+ATTEMPTS: Final = 100  # to put values back: each fails if a signal comes meanwhile
 
 Saved = list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]  # regions, and what they held
 
@@ -74,9 +76,21 @@ class Claim:
     def __init__(self, blocks: Iterable[Any] = (), own: Iterable[Any] = ()) -> None:
         self.blocks = set(blocks)
         self.own = set(own)
-        self.held: list[tuple[Node, Buffer]] = []
+        self.held: list[tuple[ref[Node], Buffer]] = []
         self.new: list[Buffer] = []
         self.saved: Saved = []
+
+    def take(self, canonical: Canonical, slots: Iterable[int]) -> bool:
+        """Claim the inputs ``slots`` as far as nobody can reach them but through the graph; tells whether there are any."""
+        wanted = {id(buffer) for buffer in [canonical.buffers[slot] for slot in slots] if buffer.exclusive()}
+        if wanted:
+            for node in canonical.nodes:
+                buffer = node.buffer
+                if buffer is not None and id(buffer) in wanted:
+                    self.blocks.add(buffer.block)
+                    self.held.append((ref(node), buffer))
+                    node.buffer = None
+        return bool(wanted)
 
     def save(self, region: np.ndarray[Any, Any]) -> None:
         """Called before ``region``, a view of claimed memory, is overwritten."""
@@ -94,27 +108,43 @@ class Claim:
             for (region, _), elements in zip(self.saved, new, strict=True):
                 region[...] = elements
 
+    def end(self, canonical: Canonical) -> None:
+        """The run failed, or was stopped: every value that can be asked for is put back, also if further signals come meanwhile."""
+        attempts = 0
+        while self.held and attempts < ATTEMPTS:
+            attempts += 1
+            try:
+                values = [node.buffer for node in canonical.wanted if node.buffer is not None]
+                self.new = self.new or [value for value in values if value.block in self.blocks]
+                if self.new:  # it was stopped when it had published some of them
+                    self.settle()
+                else:
+                    self.undo()
+            except BaseException:
+                continue
+
     def undo(self) -> None:
-        """The run failed: everything is as before."""
+        """The run failed: everything is as before; who is stopped in here begins anew."""
         for region, old in reversed(self.saved):
             region[...] = old
+        for look, buffer in self.held:
+            node = look()
+            if node is not None:
+                node.buffer = buffer
         self.saved.clear()
-        for node, buffer in self.held:
-            node.buffer = buffer
         self.held.clear()
 
     def settle(self) -> bool:
-        """The run is over, its values published and its program forgotten; tells whether somebody still wanted an old value."""
-        held = [(ref(node), buffer) for node, buffer in self.held]
-        self.held.clear()
+        """The run is over, its values published and its program forgotten; tells whether somebody still wanted an old value.
+
+        Who is stopped in here goes on where it was.
+        """
         wanted = False
-        interrupt: BaseException | None = None
-        for look, buffer in held:
+        while self.held:
+            look, buffer = self.held[-1]
             node = look()
-            if node is None:
-                continue
-            wanted = True
-            while node.buffer is None and node.error is None:
+            wanted = wanted or node is not None
+            if node is not None and node.buffer is None and node.error is None:
                 try:
                     if buffer.place is None:
                         buffer.moved(before(buffer, self.saved))
@@ -126,10 +156,7 @@ class Claim:
                         node.buffer = self._displaced(buffer)
                     else:
                         node.error = error
-                except KeyboardInterrupt as error:
-                    interrupt = error  # the old value must not be lost: once more
-        if interrupt is not None:
-            raise interrupt
+            self.held.pop()
         return wanted
 
     def _displaced(self, buffer: Buffer) -> Displaced:
@@ -148,23 +175,3 @@ def before(buffer: Buffer, saved: Saved) -> np.ndarray[Any, Any]:
         if region.size and 0 <= at < old.nbytes:
             np.ndarray(region.shape, region.dtype, old, at, region.strides)[...] = elements
     return old
-
-
-def claim(canonical: Canonical, slots: Iterable[int]) -> Claim | None:
-    """A claim on the inputs ``slots`` as far as nobody can reach them but through the graph."""
-    wanted = {id(buffer): buffer for buffer in [canonical.buffers[slot] for slot in slots] if buffer.exclusive()}
-    if not wanted:
-        return None
-    made = Claim()
-    for node in canonical.nodes:
-        buffer = node.buffer
-        if buffer is not None and id(buffer) in wanted:
-            made.held.append((node, buffer))
-            made.blocks.add(buffer.block)
-    try:
-        for node, _ in made.held:
-            node.buffer = None
-    except BaseException:
-        made.undo()
-        raise
-    return made
