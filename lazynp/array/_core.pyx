@@ -99,6 +99,8 @@ cdef extern from "counting.h":
     PyObject* transpose_callable
     PyObject* axis_name
     PyObject* dtype_name
+    PyObject* out_name
+    PyObject* where_name
     PyObject* keepdims_name
     PyObject* shape_name
     PyObject* ddof_name
@@ -190,6 +192,8 @@ keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
 shape_name = _keep(PyUnicode_InternFromString("shape"))
 ddof_name = _keep(PyUnicode_InternFromString("ddof"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
+out_name = _keep(PyUnicode_InternFromString("out"))
+where_name = _keep(PyUnicode_InternFromString("where"))
 quiet_call = _keep(_quiet)
 numbers_ready()
 slots_ready()

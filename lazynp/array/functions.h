@@ -587,7 +587,7 @@ static PyObject* of_truth(Function* self, PyObject* a, PyArrayObject* x) {
     return made;
 }
 
-static PyObject *axis_name, *dtype_name, *keepdims_name, *ddof_name;
+static PyObject *axis_name, *dtype_name, *keepdims_name, *ddof_name, *out_name, *where_name;
 
 /* Whether a list holds nothing but numbers, and such lists; `left` elements at most. */
 static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
@@ -2171,6 +2171,7 @@ typedef struct Ufunc {
     PyObject* own_ufunc; /* a ufunc of NumPy's over these loops, for calls of every form */
     Function* calls; /* what calls of it are recorded as that are no steps; may be NULL */
     int powers; /* it is `power` */
+    int has_poles; /* at one */
     int deprecates; /* it warns of an array for the result that is given without a name */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
@@ -2327,15 +2328,54 @@ static PyObject* ufunc_recorded(const Ufunc* self, PyObject* const* args, Py_ssi
     return signature_recorded(self->calls, args, n, names);
 }
 
-/* `f(x, out=y)`, `f(x, y, z)`, likewise. */
+#define TAME 1e30 /* a number that is none too large, or too small, for whatever is done to it and to one */
+
+/* An operand where a mask is true, and elsewhere one, of which no function here has a floating-point error; NULL, perhaps without an exception, where it is none. */
+static PyObject* operand_masked(PyObject* x, PyObject* mask, int second) {
+    Read read;
+    PyObject *one, *made;
+    double value;
+    if (Py_TYPE(x) != array_type) {
+        value = PyFloat_CheckExact(x) ? PyFloat_AS_DOUBLE(x) : PyLong_CheckExact(x) ? PyLong_AsDouble(x) : NPY_NAN;
+        if (PyErr_Occurred()) PyErr_Clear();
+        return (value == 0 && !second) || (fabs(value) < TAME && fabs(value) > 1 / TAME) ? Py_NewRef(x) : NULL;
+    }
+    if (!step_reads(x, &read, NULL) || !IS_NUMERIC(read.type) || PyTypeNum_ISCOMPLEX(read.type) || read.type == NPY_HALF) return NULL;
+    if (read.type == NPY_BOOL) return Py_NewRef(x);
+    if ((one = PyTypeNum_ISFLOAT(read.type) ? PyFloat_FromDouble(1) : PyLong_FromLong(1)) == NULL) return NULL;
+    made = step_recorded(&where_loops, (PyObject*[]){mask, x, one});
+    Py_DECREF(one);
+    return made;
+}
+
+/* `f(x, out=y, where=mask)`: a choice between what `f` gives and what `y` has.  Of another dtype NumPy casts what `y` has there and back, and tells of errors of that. */
+static PyObject* ufunc_masked_into(const Ufunc* self, Loops* loops, PyObject* const* args, PyObject* mask, PyObject* to) {
+    PyObject *masked[2] = {NULL, NULL}, *value = NULL, *made = NULL;
+    Read read, old;
+    if (Py_TYPE(mask) != array_type || Py_TYPE(to) != array_type || self->has_poles || !step_reads(mask, &read, NULL) || read.type != NPY_BOOL) return NULL;
+    if ((masked[0] = operand_masked(args[0], mask, 0)) && (self->nin == 1 || (masked[1] = operand_masked(args[1], mask, 1)))) {
+        value = step_next(loops, masked[0], masked[1]);
+        if (value == NULL && !PyErr_Occurred()) value = step_recorded(loops, masked);
+        if (value && WAITS(value) && CHAIN_OF(value) && step_reads(to, &old, NULL) && old.type == step_type(CHAIN_OF(value), STEP_OF(value))) made = into_recorded(&where_loops, (PyObject*[]){mask, value, to}, to);
+    }
+    Py_XDECREF(masked[0]), Py_XDECREF(masked[1]), Py_XDECREF(value);
+    return made;
+}
+
+/* `f(x, out=y)`, `f(x, y, z)`, likewise; with a mask or without. */
 static PyObject* ufunc_into(const Ufunc* self, PyObject* const* args, Py_ssize_t n, PyObject* names, int own) {
     Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
     Loops* loops = own ? self->own : self->loops;
-    PyObject* to;
-    if (loops == NULL || n + named != self->nin + 1 || self->nin > 2 || (named == 1 && !is_named(names, "out")) || named > 1 || (self->real && any_complex(args, self->nin))) return NULL;
-    if (named == 0 && self->deprecates) return NULL;
-    to = args[self->nin];
-    if (named && PyTuple_CheckExact(to) && PyTuple_GET_SIZE(to) == 1) to = PyTuple_GET_ITEM(to, 0);
+    PyObject *to = n == self->nin + 1 ? args[self->nin] : NULL, *mask = NULL;
+    if (loops == NULL || self->nin > 2 || n < self->nin || n > self->nin + 1 || named > 2 || (self->real && any_complex(args, self->nin))) return NULL;
+    for (Py_ssize_t k = 0; k < named; k++) {
+        if (to == NULL && PyTuple_GET_ITEM(names, k) == out_name) to = args[n + k];
+        else if (mask == NULL && PyTuple_GET_ITEM(names, k) == where_name) mask = args[n + k];
+        else return NULL;
+    }
+    if (to == NULL || (n > self->nin && self->deprecates)) return NULL;
+    if (n == self->nin && PyTuple_CheckExact(to) && PyTuple_GET_SIZE(to) == 1) to = PyTuple_GET_ITEM(to, 0);
+    if (mask && mask != Py_True) return ufunc_masked_into(self, loops, args, mask, to);
     return into_recorded(loops, (PyObject*[]){args[0], self->nin == 2 ? args[1] : NULL, NULL}, to);
 }
 
@@ -2643,6 +2683,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     if (costly && compiled) self->kernels = loops_compiled(numpy, 0);
     if (costly && compiled && numpys && theirs->nin == 1 && strcmp(theirs->name, "tan") && own_bind(self) < 0) return -1;
     self->powers = strcmp(theirs->name, "power") == 0;
+    self->has_poles = strcmp(theirs->name, "arctanh") == 0;
     self->deprecates = strcmp(theirs->name, "maximum") == 0 || strcmp(theirs->name, "minimum") == 0;
     if (self->kernels && self->powers) power_kernels = self->kernels;
     return 0;
