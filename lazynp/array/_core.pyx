@@ -762,8 +762,8 @@ def layouts(of):
     layout_method = _keep(of)
     if operators_known == 0:
         for k in range(BINARIES):
-            if k != MATMUL and k != DIVMOD:
-                theirs = getattr(operator, f"__{slot_name(k).decode()}__")
+            if k != MATMUL:
+                theirs = divmod if k == DIVMOD else getattr(operator, f"__{slot_name(k).decode()}__")
                 operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2, False))
         operators_known = 1
     functions_forget()

@@ -1865,6 +1865,44 @@ static int reads_large(const Call* call) {
     return 0;
 }
 
+static PyUFuncObject* divmod_ufunc;
+
+/* The two results of a ufunc by its loop for operands of one type, which the ufunc would take as well; NULL, perhaps without an exception, where the call has to be made. */
+static PyArrayObject* pair_by_loops(Chain* self) {
+    const Function* of = (const Function*)self->item.call;
+    PyUFuncObject* ufunc = of->kind == OPERATOR ? divmod_ufunc : (PyUFuncObject*)of->theirs;
+    PyArrayObject *x, *made[2];
+    Loop loop = {.function = NULL};
+    Value value[2];
+    char* args[4] = {NULL};
+    npy_intp dims[1] = {self->size}, steps[4] = {0};
+    int type = -1, nin = ufunc ? ufunc->nin : 0, errors;
+    if (self->item.n != nin || self->item.total != nin || nin > 2) return NULL;
+    for (int o = 0; o < nin; o++) {
+        if (self->item.args[o]) continue;
+        x = self->array[self->item.of[o]];
+        if ((type >= 0 && PyArray_TYPE(x) != type) || size_of(x) != self->size || !PyArray_ISCARRAY_RO(x)) return NULL;
+        type = PyArray_TYPE(x), args[o] = PyArray_BYTES(x), steps[o] = PyArray_ITEMSIZE(x);
+    }
+    for (int k = 0; type >= 0 && type != NPY_HALF && k < ufunc->ntypes && loop.function == NULL; k++) {
+        const char* types = ufunc->types + k * (nin + 2);
+        if (types[0] == type && (nin == 1 || types[1] == type) && types[nin] == self->step[0].out && types[nin + 1] == self->step[1].out) loop.function = ufunc->functions[k], loop.data = ufunc->data ? (void*)ufunc->data[k] : NULL;
+    }
+    if (loop.function == NULL) return NULL;
+    for (int o = 0; o < nin; o++)
+        if (args[o] == NULL && !value_of(self->item.args[o], type, &value[o])) return NULL;
+        else if (args[o] == NULL) args[o] = (char*)&value[o];
+    if ((made[0] = step_room(self, 0)) == NULL || (made[1] = step_room(self, 1)) == NULL) return Py_XDECREF(made[0]), NULL;
+    for (int k = 0; k < 2; k++) args[nin + k] = PyArray_BYTES(made[k]), steps[nin + k] = PyArray_ITEMSIZE(made[k]);
+    flags_clear(loop.basic);
+    loop.function(args, dims, steps, loop.data);
+    errors = loop_errors(&loop);
+    if (errors < 0 || errors & self->minded) return Py_DECREF(made[0]), Py_DECREF(made[1]), NULL; /* made again, and told of */
+    if (self->cell[1] == NULL) Py_DECREF(made[1]);
+    else if (cell_settled(self, 1, made[1]) < 0) return Py_DECREF(made[0]), NULL;
+    return made[0];
+}
+
 /* A call whose result follows from its signature, as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1873,7 +1911,8 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
     Words words;
     Call call;
     Begun begun;
-    PyObject *own[ITEM_ARGS], *copies[ITEM_ARGS] = {NULL};
+    PyObject *own[ITEM_ARGS], *copies[ITEM_ARGS] = {NULL}, *pair = NULL;
+    Cell* second = NULL;
     int arrays = 0, flat;
     if (waiting_count == 0 && at_the_call()) return NULL;
     if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || n > self->positional) return NULL;
@@ -1904,13 +1943,22 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         if (!signature_read(self, &call, &words, args, n, names, &flat)) break;
         if ((known = signature_of(&words))) {
             if (!again) self->misses = 0;
+            if (known->known == 2 && pair == NULL) { /* before no code of a program's runs */
+                recording_end(&begun, NULL);
+                if ((second = chain_cell()) == NULL || (pair = PyTuple_New(2)) == NULL) goto done;
+                again--;
+                continue;
+            }
             if (!known->known || (PyTypeNum_ISINTEGER(known->type) && is_of_powers(self, args, n))) break;
             if (is_elementwise(self) && flat) call_gives(&call, known->type, call.ndim, call.dims);
             else call_gives(&call, known->type, known->ndim, known->dims);
             call.silent = self->silent;
+            if (known->known == 2 && is_elementwise(self) && flat) call.by_loops = pair_by_loops;
             if ((is_elementwise(self) || self->kind == OUTER) && call.size > limit_now() && !reads_large(&call)) break; /* of large results functions have the kernels' bits */
             if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->arrays == SEQUENCE);
             if (made) CHAIN_OF(made)->strided = known->strided;
+            if (made && known->known == 2) call_second((Cell*)made, second, known->second);
+            else Py_CLEAR(second);
             break;
         }
         if (!(is_elementwise(self) && flat) && self->misses > MISSES_MOST && ++self->skipped & 31) break;
@@ -1924,7 +1972,9 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         if (given == NULL || signature_learn(&words, self->theirs, given, names) < 0) goto done;
     }
     recording_end(&begun, made);
+    if (made && second) PyTuple_SET_ITEM(pair, 0, made), PyTuple_SET_ITEM(pair, 1, (PyObject*)second), made = Py_NewRef(pair), second = NULL;
 done:
+    Py_XDECREF(pair), Py_XDECREF(second);
     for (int k = 0; k < ITEM_ARGS; k++) Py_XDECREF(copies[k]);
     return made;
 }
@@ -2671,8 +2721,9 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->theirs = theirs_all;
     self->product = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->core_enabled && theirs->nin == 2;
     self->costly = costly, self->rounds = rounds;
+    if (numpys && strcmp(theirs->name, "divmod") == 0) divmod_ufunc = (PyUFuncObject*)Py_NewRef(numpy);
     self->multiplies = self->product && strcmp(theirs->name, "matmul") == 0;
-    if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout == 1 && theirs->nin <= 3 && !theirs->core_enabled && self->calls == NULL)
+    if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout <= 2 && theirs->nin <= 3 && !theirs->core_enabled && self->calls == NULL)
         self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin, 0);
     if (PyErr_Occurred()) return -1;
     if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;

@@ -92,10 +92,10 @@ static PyObject* item_answer(Chain* self) {
 }
 
 /* Whether an answer is what was said when the call was recorded. */
-static int is_as_recorded(const Chain* self, PyObject* found) {
+static int is_as_recorded(const Chain* self, int k, PyObject* found) {
     PyArrayObject* x = Py_TYPE(found) == array_type ? memory_of(found) : NULL;
     if (x == NULL) return Py_TYPE(found) == array_type; /* a graph: the limit has been changed meanwhile */
-    return PyArray_TYPE(x) == self->step[0].out && PyArray_NDIM(x) == self->ndim && !memcmp(PyArray_DIMS(x), self->dims, (size_t)self->ndim * sizeof(npy_intp));
+    return PyArray_TYPE(x) == self->step[k].out && PyArray_NDIM(x) == self->ndim && !memcmp(PyArray_DIMS(x), self->dims, (size_t)self->ndim * sizeof(npy_intp));
 }
 
 static PyObject* product_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
@@ -118,42 +118,30 @@ static void cell_in_order(Cell* cell) {
     else PyErr_Clear(); /* who asks for a view hears of it */
 }
 
-static int item_settle(Chain* self) {
-    PyObject* found = NULL;
-    PyArrayObject* made = self->sources && self->item.by_steps ? self->item.by_steps(self) : NULL;
-    for (int k = 0; k < self->arrays; k++)
-        if (self->array[k]) first_done(size_of(self->array[k]), 1);
-    if (made == NULL && !PyErr_Occurred() && self->sources) (void)sources_settle(self);
-    if (made == NULL && !PyErr_Occurred() && self->item.by_loops) made = self->item.by_loops(self);
-    if (made) {
-        int failed = 0;
-        if (self->cell[0]) failed = cell_settled(self, 0, made);
-        else Py_DECREF(made);
-        return chain_done(self), failed;
-    }
-    if (!PyErr_Occurred()) found = item_answer(self);
-    if (found && IS_CHAIN(found) && settle_cell(found) < 0) Py_CLEAR(found); /* it was recorded anew, for kernels */
+/* Let the cell of a result have it (taken over); -1 with an exception. */
+static int item_result(Chain* self, int k, PyObject* found) {
+    if (IS_CHAIN(found) && settle_cell(found) < 0) Py_CLEAR(found); /* it was recorded anew, for kernels */
     if (found && Py_TYPE(found) == array_type && self->size > limit_now()) { /* a large result, which is a value of a node like others */
         PyArrayObject* large = plain_of(found);
         PyObject* value = large ? chain_large(large) : NULL;
         if (value) Py_SETREF(found, value);
         else if (large) Py_CLEAR(found);
     }
-    if (found && !is_as_recorded(self, found)) {
+    if (found && !is_as_recorded(self, k, found)) {
         PyArrayObject* x = memory_of(found);
-        PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->step[0].out, self->ndim, x ? PyArray_TYPE(x) : -1,
+        PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->step[k].out, self->ndim, x ? PyArray_TYPE(x) : -1,
                      x ? PyArray_NDIM(x) : -1);
         Py_CLEAR(found);
     }
-    if (found && self->cell[0]) {
-        Cell* cell = self->cell[0];
+    if (found && self->cell[k]) {
+        Cell* cell = self->cell[k];
         PyObject *memory = ((Cell*)found)->base, *owner = ((Cell*)found)->view, *again;
         if (cell->waiting_views && memory && owner && Py_TYPE(owner) == array_type && Py_REFCNT(owner) == 1 && ((Cell*)owner)->base && PyArray_CheckExact(((Cell*)owner)->base)) { /* views have this cell for their owner */
             if ((again = cell_of(Py_NewRef(memory), ((Cell*)owner)->base))) Py_SETREF(found, again);
             else PyErr_Clear();
             memory = ((Cell*)found)->base;
         }
-        self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+        self->cell[k] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
         Py_INCREF(cell);
         if (memory && (PyArray_CheckExact(memory) || IS_RAW(memory)) && ((Cell*)found)->view == Py_None) Py_SETREF(cell->base, Py_NewRef(memory));
         else chain_become(cell, found);
@@ -163,10 +151,32 @@ static int item_settle(Chain* self) {
         }
         Py_DECREF(cell);
     }
-    self->failed = found == NULL && fails_for_good();
+    Py_XDECREF(found);
+    return found ? 0 : -1;
+}
+
+static int item_settle(Chain* self) {
+    PyObject* found = NULL;
+    int failed;
+    PyArrayObject* made = self->sources && self->item.by_steps ? self->item.by_steps(self) : NULL;
+    for (int k = 0; k < self->arrays; k++)
+        if (self->array[k]) first_done(size_of(self->array[k]), 1);
+    if (made == NULL && !PyErr_Occurred() && self->sources) (void)sources_settle(self);
+    if (made == NULL && !PyErr_Occurred() && self->item.by_loops) made = self->item.by_loops(self);
+    if (made) {
+        failed = 0;
+        if (self->cell[0]) failed = cell_settled(self, 0, made);
+        else Py_DECREF(made);
+        return chain_done(self), failed;
+    }
+    if (!PyErr_Occurred()) found = item_answer(self);
+    failed = found == NULL;
+    if (found && self->steps > 1 && !(PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == self->steps)) failed = 1, PyErr_Format(PyExc_SystemError, "%R was recorded with %d results", self->item.call, self->steps);
+    for (int k = 0; !failed && k < self->steps; k++) failed = item_result(self, k, Py_NewRef(self->steps > 1 ? PyTuple_GET_ITEM(found, k) : found)) < 0;
+    self->failed = failed && fails_for_good();
     Py_XDECREF(found);
     chain_done(self);
-    return found ? 0 : -1;
+    return failed ? -1 : 0;
 }
 
 /* Recording ------------------------------------------------------------------------------------------------------------------------------ */
@@ -248,6 +258,15 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     chain_enter(self);
     tapes_sound("item");
     return (PyObject*)begun->cell;
+}
+
+/* A second result of a call that waits, of this dtype. */
+static void call_second(Cell* first, Cell* second, int type) {
+    Chain* self = CHAIN_OF(first);
+    self->step[1].loops = NULL, self->step[1].out = (short)type;
+    self->site[1] = (Site){(PyCodeObject*)Py_NewRef((PyObject*)self->site[0].code), self->site[0].offset};
+    self->steps = self->cells = 2, self->cell[1] = second, self->put[1] = NULL;
+    second->before = (Cell*)self, second->offset = 1;
 }
 
 static inline int call_fits(const Call* call) { return call->ndim > 0 && call->size >= chain_sizes.from && call->size <= tapes_limit(); }

@@ -13,10 +13,10 @@
 #define SIGNATURE_BITS 9
 
 typedef struct {
-    int words, known, strided;    /* known: whether there is a layout; strided: it is another order than C's */
+    int words, known, strided;    /* known: how many results there are, of one layout; strided: it is another order than C's */
     uint64_t word[SIGNATURE_WORDS];
     PyObject* constants;          /* a tuple of the arguments that are no arrays, held: addresses among the words are theirs */
-    int type, ndim;
+    int type, second, ndim;       /* second: the dtype of a second result */
     npy_intp dims[AXES];
 } Signature;
 static Signature* signatures[1 << SIGNATURE_BITS];
@@ -161,8 +161,10 @@ static int signature_learn(const Words* of, PyObject* function, PyObject* given,
     PyObject *found = given ? PyObject_CallFunctionObjArgs(layout_method, function, given, names ? names : Py_None, NULL) : NULL, *dims;
     Signature* made = found ? signature_note(of, given) : NULL;
     if (made) {
-        if (PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 3 && IS_NUMERIC(PyLong_AsLong(PyTuple_GET_ITEM(found, 0))) && PyTuple_CheckExact(dims = PyTuple_GET_ITEM(found, 1)) && PyTuple_GET_SIZE(dims) <= AXES) {
-            made->known = 1, made->strided = PyTuple_GET_ITEM(found, 2) != Py_True, made->type = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 0)), made->ndim = (int)PyTuple_GET_SIZE(dims);
+        int results = PyTuple_CheckExact(found) ? (int)PyTuple_GET_SIZE(found) - 2 : 0;
+        if (results == 2) made->second = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 3));
+        if ((results == 1 || (results == 2 && IS_NUMERIC(made->second))) && IS_NUMERIC(PyLong_AsLong(PyTuple_GET_ITEM(found, 0))) && PyTuple_CheckExact(dims = PyTuple_GET_ITEM(found, 1)) && PyTuple_GET_SIZE(dims) <= AXES) {
+            made->known = results, made->strided = PyTuple_GET_ITEM(found, 2) != Py_True, made->type = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 0)), made->ndim = (int)PyTuple_GET_SIZE(dims);
             for (int k = 0; k < made->ndim; k++) made->dims[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(dims, k));
         }
     }

@@ -51,19 +51,31 @@ def step(errors: State, code: CodeType, offset: int, function: Any, *operands: A
             tell(errors, code, offset)
 
 
-def layout(function: Any, args: tuple[Any, ...], names: tuple[str, ...] | None) -> tuple[int, tuple[int, ...], bool] | None:
-    """Return what NumPy's ``function`` gives for arrays of ones: a dtype's number, a shape, whether it lies in C's order; or None."""
+def layout(function: Any, args: tuple[Any, ...], names: tuple[str, ...] | None) -> tuple[Any, ...] | None:
+    """Return what NumPy's ``function`` gives for arrays of ones: a dtype's number, a shape, whether it lies in C's order; or None.
+
+    Of two results of one shape the second one's dtype as well.
+    """
     count = len(args) - len(names or ())
     try:
         with np.errstate(all="ignore"):
             found = function(*args[:count], **dict(zip(names or (), args[count:], strict=True)))
     except Exception:
         return None  # it will be raised for the call itself
-    fresh = type(found) is np.ndarray and found.ndim and found.size and found.flags.writeable
-    if fresh:  # and no view of an operand, nor one of them itself
-        arrays = [x for x in [*args, *(args[0] if args and type(args[0]) is tuple else ())] if type(x) is np.ndarray]
-        fresh = not any(np.may_share_memory(found, x) for x in arrays)
-    return (found.dtype.num, found.shape, found.flags.c_contiguous) if fresh and found.dtype in NATIVE else None
+    parts = found if type(found) is tuple else (found,)
+    if not 1 <= len(parts) <= 2 or not all(type(x) is np.ndarray and x.ndim and x.size and x.flags.writeable for x in parts):
+        return None
+    arrays = [x for x in [*args, *(args[0] if args and type(args[0]) is tuple else ())] if type(x) is np.ndarray]
+    if any(x.dtype not in NATIVE or any(np.may_share_memory(x, y) for y in arrays) for x in parts):  # a view of an operand
+        return None
+    first, *others = parts
+    if any(x.shape != first.shape or _order(x) != _order(first) or np.may_share_memory(x, first) for x in others):
+        return None
+    return first.dtype.num, first.shape, first.flags.c_contiguous, *[x.dtype.num for x in others]
+
+
+def _order(x: np.ndarray[Any, Any]) -> list[int]:
+    return [step // x.itemsize for step in x.strides]
 
 
 def raised(errors: State, code: CodeType, offset: int, name: str, bits: int) -> None:

@@ -45,7 +45,9 @@ def _as_graph(x: Any, values: dict[tuple[int, int], Any]) -> Any:
     if (serial, number) not in values:
         arrays = [_array(of) if isinstance(of, np.ndarray) else _as_graph(of, values) for of in operands]
         if item is not None:
-            values[serial, 0] = _call(item, arrays)
+            found = _call(item, arrays)
+            for k, part in enumerate(found if isinstance(found, tuple) else (found,)):
+                values[serial, k] = part
         for k, (function, *of) in enumerate(steps):
             given = [arrays[n] if kind == ARRAY else values[serial, n] if kind == STEP else n for kind, n in filter(None, of)]
             values[serial, k] = _step(function, given)

@@ -170,12 +170,67 @@ def test_calls_with_masks_are_numpys(seed: int) -> None:
         assert outcome(lambda call=call: call(lazynp)) == want, text
 
 
+def pair_program(rng: numpy.random.Generator) -> tuple[str, Callable[[Any], Any]]:
+    """Return a call with two results by chance, and what it is."""
+    a, b = (str(rng.choice(list("?bBhHiIlLefd"))) for _ in "ab")
+    if rng.random() < 0.6:
+        b = a
+    n = int(rng.choice([1, 3, 7, 40, 300]))
+    shape = (n,) if rng.random() < 0.6 else (n, 5)
+    x, y = values(rng, a, shape), values(rng, b, shape[int(rng.random() < 0.2) :])
+    waits, turned, backwards, views, drops = rng.random(5) < [0.5, 0.2, 0.2, 0.2, 0.3]
+    kind, number, kept = int(rng.integers(5)), NUMBERS[rng.integers(len(NUMBERS))], int(rng.integers(3))
+
+    def call(np: Any) -> Any:
+        p, q = np.array(x), np.array(y)
+        if waits:
+            p = p ^ True if a == "?" else p * 1
+        if turned:
+            p, q = p.T, q.T
+        if backwards:
+            q = q[::-1]
+        match kind:
+            case 0:
+                first, second = np.divmod(p, q)
+            case 1:
+                first, second = divmod(p, number) if views else divmod(number, p)
+            case 2:
+                first, second = np.modf(p)
+            case 3:
+                first, second = np.frexp(p)
+            case _:
+                first, second = divmod(p, q)
+        if drops:
+            second = None
+        if views:
+            first = first[1:]
+        if kept == 2 and second is not None:
+            first, second = second, first
+        if kept == 1 and second is not None:
+            return np.concatenate([np.ravel(first), np.ravel(second)])
+        return first
+
+    return f"{a} {b} {x.shape} {y.shape} {number!r} {waits} {turned} {backwards} {views} {drops} {kind} {kept}", call
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_calls_with_two_results_are_numpys(seed: int) -> None:
+    rng = numpy.random.default_rng(seed)
+    for _ in range(250):
+        text, call = pair_program(rng)
+        want = outcome(lambda call=call: call(numpy))
+        assert outcome(lambda call=call: call(lazynp)) == want, text
+
+
 # Which wait ---------------------------------------------------------------------------------------------------------------------
 
 Program = Callable[[Any, Any, Any], Any]
 CALLS: Final[dict[str, tuple[str, Program]]] = {
     "halves": ("e", lambda np, a, b: (a * b + a) * 2 - b / 3),
     "functions of halves": ("e", lambda np, a, b: np.exp(np.abs(a)) + np.sqrt(np.abs(b))),
+    "quotients and remainders": ("d", lambda np, a, b: np.divmod(a, b)[1]),
+    "mantissas": ("d", lambda np, a, b: np.frexp(a)[0]),
+    "fractions": ("f", lambda np, a, b: np.modf(a)[0] + np.modf(b)[1]),
     "quotients under a mask": ("d", lambda np, a, b: np.divide(a, b, out=np.zeros_like(a), where=b > 0)),
     "logarithms under a mask": ("d", lambda np, a, b: np.log(a, out=a * 2, where=a > 0)),
     "halves and singles": ("e", lambda np, a, b: a + b.astype("f4")),
