@@ -1235,12 +1235,6 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
         case REDUCTION:
         case MEAN:
             if (total == 0 || total > 3) break;
-            if (total == 1 && n == 1 && Py_TYPE(args[0]) == array_type && ((Cell*)args[0])->base && IS_RAW(((Cell*)args[0])->base)) {
-                x = (PyArrayObject*)Py_NewRef(((Cell*)args[0])->base);
-                found = PyArray_ISBOOL(x) ? NULL : reduced_whole(self, x);
-                Py_DECREF(x);
-                if (found || PyErr_Occurred()) return found;
-            }
             x = memory_of(args[0]);
             if (total == 1 && n == 1) {
                 PyArrayObject *numbers = existing_memory(args[0]), *values = numbers ? numbers : read_memory(args[0]);
@@ -2087,6 +2081,12 @@ static PyObject* function_called(PyObject* callable, PyObject* const* args, size
     Function* self = (Function*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     PyObject* found;
+    if ((self->kind == REDUCTION || self->kind == MEAN) && n == 1 && names == NULL && faded_count == 0 && Py_TYPE(args[0]) == array_type && ((Cell*)args[0])->base && IS_RAW(((Cell*)args[0])->base)) {
+        PyArrayObject* x = (PyArrayObject*)Py_NewRef(((Cell*)args[0])->base); /* most that a number is asked of */
+        found = PyArray_ISBOOL(x) ? NULL : reduced_whole(self, x);
+        Py_DECREF(x);
+        if (found || PyErr_Occurred()) return found;
+    }
     if (self->kind == REALIZED) { /* `(*arrays)` */
         Py_ssize_t k = 0;
         for (int done = 1; names == NULL && k < n && (done = is_number_class(Py_TYPE(args[k])) ? 1 : array_settled(args[k])); k++)
