@@ -18,10 +18,12 @@ static int tape_settle(Chain* self);
 
 /* The array of a cell that may wait (a new reference); NULL with an exception. */
 static PyArrayObject* source_array(Cell* cell) {
-    PyArrayObject* found;
+    PyArrayObject *found, *memory;
+    Cell* root;
+    int own;
     if (WAITS(cell) && CHAIN_OF(cell) && tape_settle(CHAIN_OF(cell)) < 0) return NULL;
     if (cell->base && IS_RAW(cell->base)) return (PyArrayObject*)Py_NewRef(cell->base);
-    found = memory_of((PyObject*)cell);
+    if ((found = memory_of((PyObject*)cell)) == NULL) found = large_memory((PyObject*)cell, &root, &memory, &own); /* an export would have all computed */
     return found ? (PyArrayObject*)Py_NewRef((PyObject*)found) : (PyArrayObject*)PyArray_FROM_O((PyObject*)cell);
 }
 
@@ -1095,8 +1097,10 @@ static Chain* tape_over(int ndim, const npy_intp* dims, const char* order, const
     for (Chain* self = waiting.before; self != &waiting && looked++ < LOOKED_AT; self = self->before) {
         if (self->closed || self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
         if ((self->whole && !flat) || (whole && !self->flat) || !is_laid(self, order)) continue;
-        if (self->serial >= serial) return self;
-        if (tape_is_read(self) || is_overwritten(self)) continue;
+        if (self->serial == serial || (self->serial > serial && !self->large)) return self;
+        if (tape_is_read(self)) continue; /* what reads a large one, and makes little of it, lets it go before others are computed */
+        if (self->serial > serial) return self;
+        if (is_overwritten(self)) continue;
         chain_leave(self);
         self->serial = ++chain_serial;
         chain_enter(self);

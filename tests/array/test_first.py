@@ -293,6 +293,21 @@ def test_sources_of_a_tape_do_not_all_lie_in_memory() -> None:
         assert float(total[3]) == 3 * sum(range(20)) * 0.5
 
 
+def test_what_a_product_reads_is_let_go_before_another_is_made() -> None:
+    a, b, x = (np.realize(np.asarray(numpy.random.default_rng(k).random(shape))) for k, shape in enumerate([(90, 90), (90, 90), (90,)]))
+    first, second = (a * 1.5) @ x, (b * 1.2) @ x
+    of_first, of_second = (core.tape(next(y for y in core.tape(z)[4] if type(y) is np.ndarray and core.tape(y))) for z in (first, second))
+    assert of_first[0] != of_second[0]  # a tape each
+    del of_first, of_second
+    other = b + 1
+    before = core.first_work()
+    np.realize(first)
+    assert before - core.first_work() == 8100  # what the product reads
+    assert core.tape(second) is not None and core.tape(other) is not None
+    expected = numpy.asarray(a) * 1.5 @ numpy.asarray(x) + numpy.asarray(b) * 1.2 @ numpy.asarray(x)
+    numpy.testing.assert_allclose(numpy.asarray(first + second), expected, rtol=1e-12)
+
+
 def test_a_mapped_file_is_read_by_kernels(tmp_path: Path) -> None:
     """Piece by piece, whose pages are given back; writes to it are told of to what waits."""
     x = numbers()
