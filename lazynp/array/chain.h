@@ -197,6 +197,7 @@ static PyArrayObject* step_room(const Chain* self, int k) {
 }
 
 #define LARGE_SHARE 12 /* one over large arrays counts as if it held so much less than its results: when a value is asked for, all that it reads lies in memory at a time */
+#define LARGE_BYTES(SIZE) ((SIZE) * (npy_intp)sizeof(double) / LARGE_SHARE)
 
 /* A tape without steps, which does not wait yet. */
 static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* dims, npy_intp size) {
@@ -209,7 +210,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
     self->state = Py_NewRef(state), self->minded = minded;
     self->before = self->after = self;
-    if ((self->large = size > limit_now())) orphaned_bytes += size * (npy_intp)sizeof(double) / LARGE_SHARE;
+    if ((self->large = size > limit_now())) orphaned_bytes += LARGE_BYTES(size);
     return self;
 }
 

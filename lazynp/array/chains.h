@@ -538,16 +538,25 @@ static int fails_for_good(void) {
 static int view_otherwise(Chain* self) {
     Cell *from = self->source[self->arrays - 1], *cell;
     PyObject *args[ITEM_ARGS], *found = NULL, *view = NULL;
+    PyArrayObject* shown = NULL; /* of a part of a large array */
+    int own;
     if (self->item.call == NULL) return PyErr_SetString(PyExc_SystemError, "an array that waited to be written lies elsewhere"), -1;
     for (int k = 0; k < self->item.total; k++) args[k] = self->item.args[k] ? self->item.args[k] : (PyObject*)from;
     Py_INCREF(from);
     if (!WAITS(from) || settle_cell((PyObject*)from) == 0) found = PyObject_Vectorcall(self->item.call, args, (size_t)self->item.n, NULL);
     Py_DECREF(from);
-    if (found && Py_TYPE(found) == array_type && (!WAITS(found) || settle_cell(found) == 0)) view = PyObject_GetAttrString(found, "_view");
+    if (found && Py_TYPE(found) == array_type && (!WAITS(found) || settle_cell(found) == 0)) {
+        if (is_part(found) && (shown = part_shown((Cell*)found, &own))) view = Py_NewRef(found);
+        else view = PyObject_GetAttrString(found, "_view");
+    }
     if (view && (cell = self->cell[0])) {
         self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
         Py_INCREF(cell);
         chain_become(cell, found);
+        if (shown) {
+            part_show(cell, (PyArrayObject*)Py_NewRef((PyObject*)shown), (PyArrayObject*)PyArray_BASE(shown), ((Cell*)found)->origin);
+            cell->whole = ((Cell*)found)->whole;
+        }
         Py_DECREF(cell);
     } else if (view == NULL && !PyErr_Occurred()) {
         PyErr_SetString(PyExc_SystemError, "a view that was recorded is none");
