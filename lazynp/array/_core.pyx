@@ -269,12 +269,14 @@ cdef dict _ARRAYS = {
         "append", "convolve", "correlate", "inner", "isclose", "isin", "kron", "outer", "polyval", "searchsorted", "tensordot", "trapezoid") if hasattr(np, name)},
     np.interp: 3, np.where: 3, np.einsum: 6, np.linalg.norm: 1,
     **{getattr(np, name): SEQUENCE for name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack")},
-    **{getattr(np.fft, name): 1 for name in (
-        "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn")},
     **{getattr(np.ndarray, name): 1 for name in (
         "all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round", "std", "sum", "var")},
     np.ndarray.searchsorted: 2,
 }
+# The same of `numpy.fft`, of one array, by their names: NumPy loads it when somebody asks for it.
+cdef frozenset _TRANSFORMS = frozenset({
+    "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
+})
 # Of what costs much more than reading it, or grows with the square of it, fewer elements are worth asking NumPy for what a call gives.
 cdef dict _ASKED = {**dict.fromkeys(["median", "percentile", "quantile", "unwrap", "interp", "searchsorted", "argsort", "sort"], 16384), **dict.fromkeys(["diag", "diagflat", "vander"], 512)}
 # How many arguments without a name a call may have that writes into no operand.
@@ -731,6 +733,8 @@ def function(slow, theirs, name, own, least=1, bint kernels=False):
         kind = MATRICES
         matrices = &numpys_matrices[<int>_MATRICES[theirs]]
     cdef int arrays = _ARRAYS.get(theirs, 0) or _ARRAYS.get(getattr(theirs, "__wrapped__", None), 0)
+    if getattr(theirs, "__module__", None) == "numpy.fft" and name.rpartition(".")[2] in _TRANSFORMS:
+        arrays = 1
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
