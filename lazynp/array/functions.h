@@ -2221,7 +2221,7 @@ typedef struct Ufunc {
     PyObject* own_ufunc; /* a ufunc of NumPy's over these loops, for calls of every form */
     Function* calls; /* what calls of it are recorded as that are no steps; may be NULL */
     int powers; /* it is `power` */
-    int has_poles; /* at one */
+    int has_poles; /* it has floating-point errors at one, or at one and an ordinary number */
     int deprecates; /* it warns of an array for the result that is given without a name */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
@@ -2391,8 +2391,7 @@ static PyObject* operand_masked(PyObject* x, PyObject* mask, int second) {
         return (value == 0 && !second) || (fabs(value) < TAME && fabs(value) > 1 / TAME) ? Py_NewRef(x) : NULL;
     }
     if (!step_reads(x, &read, NULL) || !IS_NUMERIC(read.type) || PyTypeNum_ISCOMPLEX(read.type) || read.type == NPY_HALF) return NULL;
-    if (read.type == NPY_BOOL) return Py_NewRef(x);
-    if ((one = PyTypeNum_ISFLOAT(read.type) ? PyFloat_FromDouble(1) : PyLong_FromLong(1)) == NULL) return NULL;
+    if ((one = PyTypeNum_ISFLOAT(read.type) ? PyFloat_FromDouble(1) : read.type == NPY_BOOL ? Py_NewRef(Py_True) : PyLong_FromLong(1)) == NULL) return NULL;
     made = step_recorded(&where_loops, (PyObject*[]){mask, x, one});
     Py_DECREF(one);
     return made;
@@ -2734,7 +2733,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     if (costly && compiled) self->kernels = loops_compiled(numpy, 0);
     if (costly && compiled && numpys && theirs->nin == 1 && strcmp(theirs->name, "tan") && own_bind(self) < 0) return -1;
     self->powers = strcmp(theirs->name, "power") == 0;
-    self->has_poles = strcmp(theirs->name, "arctanh") == 0;
+    self->has_poles = strcmp(theirs->name, "arctanh") == 0 || strncmp(theirs->name, "logaddexp", 9) == 0 || strcmp(theirs->name, "nextafter") == 0;
     self->deprecates = strcmp(theirs->name, "maximum") == 0 || strcmp(theirs->name, "minimum") == 0;
     if (self->kernels && self->powers) power_kernels = self->kernels;
     return 0;

@@ -150,6 +150,8 @@ def masked_program(rng: numpy.random.Generator) -> tuple[str, Callable[[Any], An
         f = getattr(np, name)
         if fits and second != 2:  # where it is defined
             m = m & (p > 0)
+        elif fits and q.dtype == bool and q.ndim == m.ndim:
+            m = q = m & q
         given = ((p,) if f.nin == 1 else (p, q if second else number) if not first else (number, p))[: f.nin]
         to = p if over else r
         old = to * 1 if kept and c != "?" else None

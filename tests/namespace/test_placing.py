@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import types
 import warnings
-from typing import Any
+from itertools import product
+from math import prod
+from typing import Any, Final
 
 import numpy
 import pytest
 
 import lazynp
+from lazynp.values import config
 from tests.namespace.compare import DTYPES, check
 
 # What is written to, as an expression in ``x`` (a fresh array of 3 x 4 numbers): the array itself and views of every kind.
@@ -191,3 +194,24 @@ def test_writes_in_a_loop() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(run)
+
+
+SHAPES: Final = [(6,), (1, 6), (2, 6), (6, 1), (1,), (), (2, 1, 6), (1, 1, 6), (2, 3, 6), (3,), (0,), (1, 2, 6)]
+
+
+def copied(np: Any, to: tuple[int, ...], of: tuple[int, ...], where: tuple[int, ...], kind: int) -> Any:
+    a = np.zeros(to) + 1
+    b = a if kind == 1 else np.full(of, -1.0) * 2
+    mask = np.arange(prod(where)).reshape(where) % 2 == 0
+    try:
+        np.copyto(a, b, where=~mask if kind else mask)
+    except Exception as error:
+        return type(error), str(error)
+    return numpy.asarray(a).tolist()
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+def test_masks_fit_what_is_written(limit: int | None) -> None:
+    with config.override(**{} if limit is None else {"tape_limit": limit, "numbers": "wait"}):
+        for *shapes, kind in product(SHAPES, SHAPES, SHAPES, range(2)):
+            assert copied(lazynp, *shapes, kind) == copied(numpy, *shapes, kind), (shapes, kind)

@@ -166,21 +166,24 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if type(src) in (int, float, complex):
         # A number takes the array's dtype where its kind allows, and must fit.
         src = np.asarray(src, np.result_type(dst.dtype, src))
+    if isinstance(where, (ndarray, np.ndarray)) and where.dtype != np.bool_:
+        raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
+    if _same_memory(dst, src):
+        return
     if dst._readonly:
-        if _same_memory(dst, src):
-            return
         raise ValueError("assignment destination is read-only")
     if type(src) is np.ndarray and not src.shape and np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         src = src.astype(dst.dtype)
     value = asarray(src)
     if overrides(value) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {value.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
-    if isinstance(where, (ndarray, np.ndarray)) and where.dtype != np.bool_:
-        raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
     if where is not True:
         value = value.astype(dst.dtype)
         mask = mask_node(where)
-        if fits(dst.shape, mask.shape, value.shape):
+        if not fits(dst.shape, mask.shape):
+            shapes = [str(shape).replace(" ", "") for shape in (mask.shape, dst.shape)]
+            raise ValueError(f"could not broadcast where mask from shape {shapes[0]} into shape {shapes[1]}")
+        if fits(dst.shape, value.shape):
             write_where(dst, mask, node_of(value))
             return
         value = where_(where, value, dst)

@@ -49,7 +49,7 @@ _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtyp
 NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
 PER_OPERAND: Final = "must use `...` as `out=...` and not per-operand/in a tuple"
 _NO_OUT: Final = (
-    "'where' used without 'out', expect unitialized memory in output. If this is intended, use out=None."
+    "'where' used without 'out', expect unitialized memory in output. If this is intentional, use out=None."
 )
 _WARNS_OF_MASKS: Final = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4)
 
