@@ -1860,6 +1860,7 @@ static int reads_large(const Call* call) {
 }
 
 static PyUFuncObject* divmod_ufunc;
+#define PAIR_MOST 65536 /* elements; with more NumPy lets other threads run */
 
 /* The two results of a ufunc by its loop for operands of one type, which the ufunc would take as well; NULL, perhaps without an exception, where the call has to be made. */
 static PyArrayObject* pair_by_loops(Chain* self) {
@@ -1871,7 +1872,7 @@ static PyArrayObject* pair_by_loops(Chain* self) {
     char* args[4] = {NULL};
     npy_intp dims[1] = {self->size}, steps[4] = {0};
     int type = -1, nin = ufunc ? ufunc->nin : 0, errors;
-    if (self->item.n != nin || self->item.total != nin || nin > 2) return NULL;
+    if (self->item.n != nin || self->item.total != nin || nin > 2 || self->size > PAIR_MOST) return NULL;
     for (int o = 0; o < nin; o++) {
         if (self->item.args[o]) continue;
         x = self->array[self->item.of[o]];
