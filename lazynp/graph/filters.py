@@ -23,7 +23,7 @@ NEVER: Final = 1
 AT_CALL: Final = 2
 
 _TEXTS: Final = tuple([f"{what} encountered in " for what in ("divide by zero", "overflow", "underflow", "invalid value")])
-_LITERAL: Final = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
+_LITERAL: Final = r"[^\\.^$*+?{}\[\]|()]*"  # compiled when a filter has a pattern
 
 
 def are_the_process() -> bool:
@@ -58,7 +58,7 @@ def _may_match(message: Any) -> bool:
     if message is None:
         return True
     pattern = message if isinstance(message, str) else message.pattern
-    literal = _LITERAL.match(pattern)
+    literal = re.match(_LITERAL, pattern)
     assert literal is not None
     head = "" if "|" in pattern else literal.group().lower()
     return any(text.startswith(head) or head.startswith(text) for text in _TEXTS)
