@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+from math import prod
+from typing import Any, Final
+
 import numpy
 import pytest
 
 import lazynp
+from lazynp.values import config
 from tests.namespace.compare import check, table
 
 test_calls = table(
@@ -245,3 +251,51 @@ def test_copies_do_not_alias() -> None:
     for made in (x.flatten(), x.T.ravel(), lazynp.tile(x, 1), lazynp.concatenate([x]), lazynp.stack([x])[0], lazynp.roll(x, 0), x.astype(float)):
         made[0] = 99
     assert float(x.max()) == 11
+
+
+# An array in the place of a list of arrays ----------------------------------------------------------------------------------------
+
+JOINED: Final[list[tuple[str, dict[str, Any]]]] = [
+    *[("concatenate", {"axis": axis}) for axis in (0, 1, -1, None, 5)],
+    *[("stack", {"axis": axis}) for axis in (0, 1, -1, 2)],
+    *[(name, {}) for name in ("vstack", "hstack", "dstack", "column_stack")],
+    ("concatenate", {"dtype": "f4", "casting": "unsafe"}),
+    ("concatenate", {"dtype": "i1"}),
+    ("vstack", {"dtype": "D"}),
+]
+LAYOUTS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "C": lambda np, x: x,
+    "F": lambda np, x: np.array(x, order="F"),
+    "transposed": lambda np, x: np.array(x.T).T,
+    "backwards": lambda np, x: x[::-1],
+    "pending": lambda np, x: x + x,
+}
+
+
+def rows_joined(np: Any, shape: tuple[int, ...], dtype: str, layout: str, name: str, options: dict[str, Any], into: bool) -> Any:
+    x = LAYOUTS[layout](np, np.arange(prod(shape)).reshape(shape).astype(dtype))
+    try:
+        found = getattr(np, name)(x, **options)
+        if into and name in ("concatenate", "stack") and "dtype" not in options:
+            found = getattr(np, name)(x, out=np.zeros(found.shape), **options)
+    except Exception as error:
+        return type(error), str(error)
+    found = numpy.asarray(found)
+    return found.dtype, found.shape, [step for step, n in zip(found.strides, found.shape, strict=True) if n > 1], found.tobytes()
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+@pytest.mark.parametrize("shape", [(100,), (70, 3), (70, 1), (65, 4, 2), (65, 2, 3, 2), (66, 1, 2)])
+def test_rows_of_an_array_are_joined(shape: tuple[int, ...], limit: int | None) -> None:
+    """As many operands as an array has rows would take minutes: they are its elements in another order."""
+    with config.override(**{} if limit is None else {"tape_limit": limit, "numbers": "wait"}):
+        for dtype, layout, (name, options), into in product("di?F", LAYOUTS, JOINED, (False, True)):
+            case = shape, dtype, layout, name, options, into
+            assert rows_joined(lazynp, *case) == rows_joined(numpy, *case), case
+
+
+def test_a_million_rows_are_joined() -> None:
+    x = lazynp.asarray(numpy.arange(900_000.0)) * 2
+    found = lazynp.column_stack(x)
+    assert len(lazynp.schedule(found).items) == 1
+    assert found.shape == (1, 900_000) and float(found[0, 7]) == 14.0

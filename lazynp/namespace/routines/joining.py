@@ -5,7 +5,7 @@ In: arrays.  Out: CONCAT, EXPAND, PAD and SLICE nodes.  Promise: NumPy's result 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ from lazynp.views import NEW
 can_cast: Any = np.can_cast
 _CASTINGS: Final = frozenset(["no", "equiv", "safe", "same_kind", "unsafe"])
 _WEAK: Final = frozenset([int, float, complex])
+_ROWS: Final = 64  # of an array that is given in the place of a list: more are not worth an operand each
 
 
 def _items(arrays: Any) -> list[Any]:
@@ -68,12 +69,42 @@ def _common_dtype(items: Sequence[Any], nodes: Sequence[Node], dtype: Any, casti
     return found
 
 
+def _is_long(arrays: Any) -> bool:
+    return type(arrays) is ndarray and arrays.ndim > 0 and arrays.shape[0] > _ROWS and arrays.size > 0
+
+
+def _rows_joined(x: ndarray, grow: Callable[[Any], Any], axis: Any, out: Any, dtype: Any, casting: str) -> Any:
+    """Join the rows of an array, to which ``grow`` adds axes: its elements in another order.
+
+    Two of them are joined for what NumPy refuses, for the dtype and the layout.
+    """
+    few = [grow(x[0]), grow(x[1])]
+    joined = concatenate(few, axis, dtype=dtype if out is None else out.dtype, casting=casting)
+    node = array_node(x)
+    if axis is None:
+        node = build.reshape(node, (build.size(node),))
+    else:
+        shape = few[0].shape
+        along = ax.one(axis, len(shape))
+        node = build.reshape(node, (node.shape[0], *shape))
+        node = build.permute(node, (*range(1, along + 1), 0, *range(along + 1, len(shape) + 1)))
+        node = build.reshape(node, (*shape[:along], x.shape[0] * shape[along], *shape[along + 1 :]))
+    node = converted(build.copied(node), joined.dtype)
+    if out is not None:
+        if out.shape != node.shape:
+            raise ValueError("Output array is the wrong shape")
+        return write_out(out, node)
+    return wrap(node) if len(node.shape) == 1 else wrap_ordered(node, joined_order(few))
+
+
 def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays one after the other along an axis; see :func:`numpy.concatenate`."""
-    items = _items(arrays)
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
     need_array(out, "'out' must be an array")
+    if _is_long(arrays):
+        return _rows_joined(arrays, _asarray, axis, out, dtype, casting)
+    items = _items(arrays)
     try:
         nodes = [array_node(item) for item in items]
         if not nodes:
@@ -119,6 +150,10 @@ def _check_shapes(nodes: Sequence[Node], axis: int) -> None:
 
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays of one shape along a new axis; see :func:`numpy.stack`."""
+    if _is_long(arrays):
+        axis = ax.one(axis, arrays.ndim)
+        thin = (*range(axis), NEW, *range(axis, arrays.ndim - 1))
+        return _rows_joined(arrays, lambda row: view_axes(_asarray(row), thin), axis, out, dtype, casting)
     items = _items(arrays)
     if not items:
         raise ValueError("need at least one array to stack")
@@ -137,6 +172,8 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
 def _stacked(grow: Any, axis: int) -> Any:
     def function(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+        if _is_long(tup):
+            return _rows_joined(tup, grow, axis if axis == 0 or tup.ndim > 2 else 0, None, dtype, casting)
         parts = [grow(item) for item in _items(tup)]
         along = 0 if axis == 1 and parts and parts[0].ndim == 1 else axis
         return concatenate(parts, along, dtype=dtype, casting=casting)
@@ -152,17 +189,22 @@ hstack.__name__ = "hstack"
 
 def dstack(tup: Any) -> Any:
     """Join arrays one behind the other; see :func:`numpy.dstack`."""
+    if _is_long(tup):
+        return _rows_joined(tup, atleast_3d, 2, None, None, "same_kind")
     return concatenate([atleast_3d(item) for item in _items(tup)], 2)
 
 
 
 def column_stack(tup: Any) -> Any:
     """Join one-dimensional arrays as columns; see :func:`numpy.column_stack`."""
-    parts = []
-    for item in _items(tup):
-        x = _asarray(item)
-        parts.append(x if x.ndim >= 2 else atleast_2d(x).T)
-    return concatenate(parts, 1)
+    if _is_long(tup):
+        return _rows_joined(tup, _column, 1, None, None, "same_kind")
+    return concatenate([_column(item) for item in _items(tup)], 1)
+
+
+def _column(item: Any) -> Any:
+    x = _asarray(item)
+    return x if x.ndim >= 2 else atleast_2d(x).T
 
 
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
