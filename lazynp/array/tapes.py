@@ -54,7 +54,7 @@ def step(errors: State, code: CodeType, offset: int, function: Any, *operands: A
 def layout(function: Any, args: tuple[Any, ...], names: tuple[str, ...] | None) -> tuple[Any, ...] | None:
     """Return what NumPy's ``function`` gives for arrays of ones: a dtype's number, a shape, whether it lies in C's order; or None.
 
-    Of two results of one shape the second one's dtype as well.
+    Of the two results of a ufunc, which have one shape, the second one's dtype as well.
     """
     count = len(args) - len(names or ())
     try:
@@ -62,7 +62,10 @@ def layout(function: Any, args: tuple[Any, ...], names: tuple[str, ...] | None) 
             found = function(*args[:count], **dict(zip(names or (), args[count:], strict=True)))
     except Exception:
         return None  # it will be raised for the call itself
-    parts = found if type(found) is tuple else (found,)
+    several = type(found) is tuple
+    parts = found if several else (found,)
+    if several and not (isinstance(function, np.ufunc) or function is divmod):  # of others shapes may follow from elements
+        return None
     if not 1 <= len(parts) <= 2 or not all(type(x) is np.ndarray and x.ndim and x.size and x.flags.writeable for x in parts):
         return None
     arrays = [x for x in [*args, *(args[0] if args and type(args[0]) is tuple else ())] if type(x) is np.ndarray]
