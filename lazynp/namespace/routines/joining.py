@@ -69,32 +69,50 @@ def _common_dtype(items: Sequence[Any], nodes: Sequence[Node], dtype: Any, casti
     return found
 
 
-def _is_long(arrays: Any) -> bool:
-    return type(arrays) is ndarray and arrays.ndim > 0 and arrays.shape[0] > _ROWS and arrays.size > 0
+def _joinable(
+    items: Sequence[Any], axis: Any, dtype: Any, casting: str, out: Any
+) -> tuple[list[Node], int, np.dtype[Any]]:
+    """Return the operands, the axis, and the dtype of the result; raises what NumPy refuses."""
+    nodes = [array_node(item) for item in items]
+    if not nodes:
+        raise ValueError("need at least one array to concatenate")
+    if axis is None:
+        nodes = [build.reshape(node, (build.size(node),)) for node in nodes]
+    elif not nodes[0].shape:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    along = 0 if axis is None else ax.one(axis, len(nodes[0].shape), beyond=ValueError)
+    _check_shapes(nodes, along)
+    return nodes, along, _common_dtype(items, nodes, dtype, casting, out)
+
+
+def _is_long(arrays: Any, dtype: Any = None, out: Any = None) -> bool:
+    """Tell whether an array of many rows is given in the place of a list, and joined to a dtype that kernels have."""
+    if type(arrays) is not ndarray or arrays.ndim == 0 or arrays.shape[0] <= _ROWS or arrays.size == 0:
+        return False
+    return (dtype is None or np.dtype(dtype) in NATIVE) and (out is None or out.dtype in NATIVE)
 
 
 def _rows_joined(x: ndarray, grow: Callable[[Any], Any], axis: Any, out: Any, dtype: Any, casting: str) -> Any:
     """Join the rows of an array, to which ``grow`` adds axes: its elements in another order.
 
-    Two of them are joined for what NumPy refuses, for the dtype and the layout.
+    Two of them tell what NumPy refuses, the dtype and the layout.
     """
     few = [grow(x[0]), grow(x[1])]
-    joined = concatenate(few, axis, dtype=dtype if out is None else out.dtype, casting=casting)
-    node = array_node(x)
-    if axis is None:
-        node = build.reshape(node, (build.size(node),))
-    else:
-        shape = few[0].shape
-        along = ax.one(axis, len(shape))
-        node = build.reshape(node, (node.shape[0], *shape))
-        node = build.permute(node, (*range(1, along + 1), 0, *range(along + 1, len(shape) + 1)))
-        node = build.reshape(node, (*shape[:along], x.shape[0] * shape[along], *shape[along + 1 :]))
-    node = converted(build.copied(node), joined.dtype)
+    parts, along, wanted = _joinable(few, axis, dtype, casting, out)
+    shape = parts[0].shape
+    node = build.reshape(array_node(x), (x.shape[0], *shape))
+    node = build.permute(node, (*range(1, along + 1), 0, *range(along + 1, len(shape) + 1)))
+    node = build.reshape(node, (*shape[:along], x.shape[0] * shape[along], *shape[along + 1 :]))
+    return _given(converted(build.copied(node), wanted), few, out)
+
+
+def _given(node: Node, items: Sequence[Any], out: Any) -> Any:
+    """Return what is joined of items, or write it."""
     if out is not None:
         if out.shape != node.shape:
             raise ValueError("Output array is the wrong shape")
         return write_out(out, node)
-    return wrap(node) if len(node.shape) == 1 else wrap_ordered(node, joined_order(few))
+    return wrap(node) if len(node.shape) == 1 else wrap_ordered(node, joined_order([_asarray(item) for item in items]))
 
 
 def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
@@ -102,34 +120,18 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
     need_array(out, "'out' must be an array")
-    if _is_long(arrays):
+    if _is_long(arrays, dtype, out):
         return _rows_joined(arrays, _asarray, axis, out, dtype, casting)
     items = _items(arrays)
     try:
-        nodes = [array_node(item) for item in items]
-        if not nodes:
-            raise ValueError("need at least one array to concatenate")
-        if axis is None:
-            nodes = [build.reshape(node, (build.size(node),)) for node in nodes]
-        elif not nodes[0].shape:
-            raise ValueError("zero-dimensional arrays cannot be concatenated")
-        along = 0 if axis is None else ax.one(axis, len(nodes[0].shape), beyond=ValueError)
-        _check_shapes(nodes, along)
-        wanted = _common_dtype(items, nodes, dtype, casting, out)
+        nodes, along, wanted = _joinable(items, axis, dtype, casting, out)
     except Foreign:
         return _by_numpy("concatenate", arrays, {"axis": axis, "out": out, "dtype": dtype, "casting": casting})
     if out is None:
         known = calls.answer(np.concatenate, ([calls.plain(item) for item in items], axis), {"dtype": dtype, "casting": casting}, 1)
         if known is not NotImplemented:
             return known
-    node = concat([converted(part, wanted) for part in nodes], along)
-    if out is not None:
-        if out.shape != node.shape:
-            raise ValueError("Output array is the wrong shape")
-        return write_out(out, node)
-    if len(node.shape) == 1:
-        return wrap(node)
-    return wrap_ordered(node, joined_order([_asarray(item) for item in items]))
+    return _given(concat([converted(part, wanted) for part in nodes], along), items, out)
 
 
 def _check_shapes(nodes: Sequence[Node], axis: int) -> None:
@@ -150,7 +152,7 @@ def _check_shapes(nodes: Sequence[Node], axis: int) -> None:
 
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays of one shape along a new axis; see :func:`numpy.stack`."""
-    if _is_long(arrays):
+    if _is_long(arrays, dtype, out):
         axis = ax.one(axis, arrays.ndim)
         thin = (*range(axis), NEW, *range(axis, arrays.ndim - 1))
         return _rows_joined(arrays, lambda row: view_axes(_asarray(row), thin), axis, out, dtype, casting)
@@ -172,7 +174,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
 def _stacked(grow: Any, axis: int) -> Any:
     def function(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-        if _is_long(tup):
+        if _is_long(tup, dtype):
             return _rows_joined(tup, grow, axis if axis == 0 or tup.ndim > 2 else 0, None, dtype, casting)
         parts = [grow(item) for item in _items(tup)]
         along = 0 if axis == 1 and parts and parts[0].ndim == 1 else axis
