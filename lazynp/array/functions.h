@@ -1859,39 +1859,97 @@ static int reads_large(const Call* call) {
     return 0;
 }
 
-static PyUFuncObject* divmod_ufunc;
+/* Ufuncs with two results: their loops for operands of one type. */
+#define TWO_LOOPS 4
 #define PAIR_MOST 65536 /* elements; with more NumPy lets other threads run */
+typedef struct {
+    PyUFuncObject* ufunc; /* held */
+    Loop of[TYPES];
+    char second[TYPES]; /* type numbers of the second result */
+} TwoLoops;
+static TwoLoops two_loops[TWO_LOOPS];
+static int two_loops_count;
 
-/* The two results of a ufunc by its loop for operands of one type, which the ufunc would take as well; NULL, perhaps without an exception, where the call has to be made. */
+static void two_loops_add(PyUFuncObject* ufunc) {
+    TwoLoops* self = &two_loops[two_loops_count];
+    for (int k = 0; k < two_loops_count; k++)
+        if (two_loops[k].ufunc == ufunc) return;
+    if (two_loops_count == TWO_LOOPS || ufunc->nin > 2) return;
+    two_loops_count++, self->ufunc = (PyUFuncObject*)Py_NewRef((PyObject*)ufunc);
+    for (int k = 0; k < ufunc->ntypes; k++) {
+        const char* types = ufunc->types + k * (ufunc->nin + 2);
+        int type = types[0], out = types[ufunc->nin], second = types[ufunc->nin + 1];
+        if (!IS_NUMERIC(type) || type == NPY_HALF || PyTypeNum_ISCOMPLEX(type) || type == NPY_LONGDOUBLE || !IS_NUMERIC(out) || !IS_NUMERIC(second)) continue;
+        if ((ufunc->nin == 2 && types[1] != type) || self->of[type].function) continue;
+        self->of[type] = (Loop){.function = ufunc->functions[k], .data = ufunc->data ? (void*)ufunc->data[k] : NULL, .out = (char)out}, self->second[type] = (char)second;
+    }
+}
+
+/* Of a ufunc; of the operator, which is none, `divmod`'s. */
+static TwoLoops* two_loops_of(const Function* of) {
+    for (int k = 0; k < two_loops_count; k++)
+        if (of->kind == OPERATOR ? of->op == DIVMOD && strcmp(two_loops[k].ufunc->name, "divmod") == 0 : (PyObject*)two_loops[k].ufunc == of->theirs) return &two_loops[k];
+    return NULL;
+}
+
+static int two_loops_run(Loop* loop, char** args, npy_intp n, npy_intp* steps) {
+    flags_clear(loop->basic);
+    loop->function(args, &n, steps, loop->data);
+    return loop_errors(loop);
+}
+
+/* Compare a loop with what NumPy's ufunc gives, to the bit, before it is used. */
+static void two_loops_check(TwoLoops* self, int type) {
+    Loop* loop = &self->of[type];
+    int fine = 1, nin = self->ufunc->nin;
+    loop->state = UNUSABLE;
+    for (int special = 0; special < 2 && fine; special++) {
+        PyArrayObject *of[4] = {sample(type, 0, special), nin == 2 ? sample(type, 1, special) : NULL, NULL, NULL};
+        PyObject* theirs = NULL;
+        npy_intp n = SAMPLE, steps[4];
+        char* args[4];
+        fine = 0;
+        of[nin] = (PyArrayObject*)PyArray_SimpleNew(1, &n, loop->out), of[nin + 1] = (PyArrayObject*)PyArray_SimpleNew(1, &n, self->second[type]);
+        if (of[0] && of[1] && of[nin] && of[nin + 1]) theirs = PyObject_CallFunctionObjArgs(quiet_call, (PyObject*)self->ufunc, of[0], nin == 2 ? (PyObject*)of[1] : NULL, NULL);
+        if (theirs && PyTuple_CheckExact(theirs) && PyTuple_GET_SIZE(theirs) == 2 && PyArray_CheckExact(PyTuple_GET_ITEM(theirs, 0)) && PyArray_CheckExact(PyTuple_GET_ITEM(theirs, 1))) {
+            for (int k = 0; k < nin + 2; k++) args[k] = PyArray_BYTES(of[k]), steps[k] = PyArray_ITEMSIZE(of[k]);
+            (void)two_loops_run(loop, args, n, steps);
+            fine = same_bits(of[nin], (PyArrayObject*)PyTuple_GET_ITEM(theirs, 0)) && same_bits(of[nin + 1], (PyArrayObject*)PyTuple_GET_ITEM(theirs, 1));
+        }
+        for (int k = 0; k < 4; k++) Py_XDECREF(of[k]);
+        Py_XDECREF(theirs);
+    }
+    loop_compared(loop, &loop->state, fine);
+    flags_clear(0);
+}
+
+/* The two results of a ufunc by such a loop; NULL, perhaps without an exception, where the call has to be made. */
 static PyArrayObject* pair_by_loops(Chain* self) {
-    const Function* of = (const Function*)self->item.call;
-    PyUFuncObject* ufunc = of->kind == OPERATOR ? divmod_ufunc : (PyUFuncObject*)of->theirs;
+    TwoLoops* pair = two_loops_of((const Function*)self->item.call);
     PyArrayObject *x, *made[2];
-    Loop loop = {.function = NULL};
+    Loop* loop;
     Value value[2];
     char* args[4] = {NULL};
-    npy_intp dims[1] = {self->size}, steps[4] = {0};
-    int type = -1, nin = ufunc ? ufunc->nin : 0, errors;
-    if (self->item.n != nin || self->item.total != nin || nin > 2 || self->size > PAIR_MOST) return NULL;
+    npy_intp steps[4] = {0};
+    int type = -1, nin = pair ? pair->ufunc->nin : 0, errors;
+    if (self->item.n != nin || self->item.total != nin || self->size > PAIR_MOST) return NULL;
     for (int o = 0; o < nin; o++) {
         if (self->item.args[o]) continue;
         x = self->array[self->item.of[o]];
         if ((type >= 0 && PyArray_TYPE(x) != type) || size_of(x) != self->size || !PyArray_ISCARRAY_RO(x)) return NULL;
         type = PyArray_TYPE(x), args[o] = PyArray_BYTES(x), steps[o] = PyArray_ITEMSIZE(x);
     }
-    for (int k = 0; type >= 0 && type != NPY_HALF && k < ufunc->ntypes && loop.function == NULL; k++) {
-        const char* types = ufunc->types + k * (nin + 2);
-        if (types[0] == type && (nin == 1 || types[1] == type) && types[nin] == self->step[0].out && types[nin + 1] == self->step[1].out) loop.function = ufunc->functions[k], loop.data = ufunc->data ? (void*)ufunc->data[k] : NULL;
+    if (!IS_NUMERIC(type) || (loop = &pair->of[type])->function == NULL || loop->out != self->step[0].out || pair->second[type] != self->step[1].out) return NULL;
+    for (int o = 0; o < nin; o++) {
+        if (args[o]) continue;
+        if (!value_of(self->item.args[o], type, &value[o])) return NULL;
+        args[o] = (char*)&value[o];
     }
-    if (loop.function == NULL) return NULL;
-    for (int o = 0; o < nin; o++)
-        if (args[o] == NULL && !value_of(self->item.args[o], type, &value[o])) return NULL;
-        else if (args[o] == NULL) args[o] = (char*)&value[o];
+    if (loop->state == UNKNOWN) return two_loops_check(pair, type), NULL; /* as `loop_of` */
+    if (loop->state != USABLE) return NULL;
     if ((made[0] = step_room(self, 0)) == NULL || (made[1] = step_room(self, 1)) == NULL) return Py_XDECREF(made[0]), NULL;
     for (int k = 0; k < 2; k++) args[nin + k] = PyArray_BYTES(made[k]), steps[nin + k] = PyArray_ITEMSIZE(made[k]);
-    flags_clear(loop.basic);
-    loop.function(args, dims, steps, loop.data);
-    errors = loop_errors(&loop);
+    errors = two_loops_run(loop, args, self->size, steps);
     if (errors < 0 || errors & self->minded) return Py_DECREF(made[0]), Py_DECREF(made[1]), NULL; /* made again, and told of */
     if (self->cell[1] == NULL) Py_DECREF(made[1]);
     else if (cell_settled(self, 1, made[1]) < 0) return Py_DECREF(made[0]), NULL;
@@ -1933,18 +1991,13 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
             if (args != own) memcpy(own, args, (size_t)total * sizeof(PyObject*)), args = own;
             if ((own[k] = copies[k] = PyList_AsTuple(args[k])) == NULL) goto done;
         }
+    if (is_elementwise(self) && two_loops_of(self) && ((second = chain_cell()) == NULL || (pair = PyTuple_New(2)) == NULL)) goto done; /* before: later no code of a program's may run */
     for (int again = 0; again < 2; again++) {
         if (!recording_begin(&begun)) goto done;
         if (!signature_read(self, &call, &words, args, n, names, &flat)) break;
         if ((known = signature_of(&words))) {
             if (!again) self->misses = 0;
-            if (known->known == 2 && pair == NULL) { /* before no code of a program's runs */
-                recording_end(&begun, NULL);
-                if ((second = chain_cell()) == NULL || (pair = PyTuple_New(2)) == NULL) goto done;
-                again--;
-                continue;
-            }
-            if (!known->known || (PyTypeNum_ISINTEGER(known->type) && is_of_powers(self, args, n))) break;
+            if (!known->known || (known->known == 2 && pair == NULL) || (PyTypeNum_ISINTEGER(known->type) && is_of_powers(self, args, n))) break;
             if (is_elementwise(self) && flat) call_gives(&call, known->type, call.ndim, call.dims);
             else call_gives(&call, known->type, known->ndim, known->dims);
             call.silent = self->silent;
@@ -2222,7 +2275,7 @@ typedef struct Ufunc {
     PyObject* own_ufunc; /* a ufunc of NumPy's over these loops, for calls of every form */
     Function* calls; /* what calls of it are recorded as that are no steps; may be NULL */
     int powers; /* it is `power` */
-    int has_poles; /* it has floating-point errors at one, or at one and an ordinary number */
+    int errs_at_one; /* it has floating-point errors at one, or at one and an ordinary number */
     int deprecates; /* it warns of an array for the result that is given without a name */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
@@ -2388,7 +2441,7 @@ static PyObject* operand_masked(PyObject* x, PyObject* mask, int second) {
     double value;
     if (Py_TYPE(x) != array_type) {
         value = PyFloat_CheckExact(x) ? PyFloat_AS_DOUBLE(x) : PyLong_CheckExact(x) ? PyLong_AsDouble(x) : NPY_NAN;
-        if (PyErr_Occurred()) PyErr_Clear();
+        if (PyErr_Occurred()) PyErr_Clear(), value = NPY_INFINITY;
         return (value == 0 && !second) || (fabs(value) < TAME && fabs(value) > 1 / TAME) ? Py_NewRef(x) : NULL;
     }
     if (!step_reads(x, &read, NULL) || !IS_NUMERIC(read.type) || PyTypeNum_ISCOMPLEX(read.type) || read.type == NPY_HALF) return NULL;
@@ -2402,7 +2455,7 @@ static PyObject* operand_masked(PyObject* x, PyObject* mask, int second) {
 static PyObject* ufunc_masked_into(const Ufunc* self, Loops* loops, PyObject* const* args, PyObject* mask, PyObject* to) {
     PyObject *masked[2] = {NULL, NULL}, *value = NULL, *made = NULL;
     Read read, old;
-    if (Py_TYPE(mask) != array_type || Py_TYPE(to) != array_type || self->has_poles || !step_reads(mask, &read, NULL) || read.type != NPY_BOOL) return NULL;
+    if (Py_TYPE(mask) != array_type || Py_TYPE(to) != array_type || self->errs_at_one || !step_reads(mask, &read, NULL) || read.type != NPY_BOOL) return NULL;
     if ((masked[0] = operand_masked(args[0], mask, 0)) && (self->nin == 1 || (masked[1] = operand_masked(args[1], mask, 1)))) {
         value = step_next(loops, masked[0], masked[1]);
         if (value == NULL && !PyErr_Occurred()) value = step_recorded(loops, masked);
@@ -2721,7 +2774,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->theirs = theirs_all;
     self->product = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->core_enabled && theirs->nin == 2;
     self->costly = costly, self->rounds = rounds;
-    if (numpys && strcmp(theirs->name, "divmod") == 0) divmod_ufunc = (PyUFuncObject*)Py_NewRef(numpy);
+    if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout == 2 && !theirs->core_enabled) two_loops_add(theirs);
     self->multiplies = self->product && strcmp(theirs->name, "matmul") == 0;
     if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout <= 2 && theirs->nin <= 3 && !theirs->core_enabled && self->calls == NULL)
         self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin, 0);
@@ -2734,7 +2787,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     if (costly && compiled) self->kernels = loops_compiled(numpy, 0);
     if (costly && compiled && numpys && theirs->nin == 1 && strcmp(theirs->name, "tan") && own_bind(self) < 0) return -1;
     self->powers = strcmp(theirs->name, "power") == 0;
-    self->has_poles = strcmp(theirs->name, "arctanh") == 0 || strncmp(theirs->name, "logaddexp", 9) == 0 || strcmp(theirs->name, "nextafter") == 0;
+    self->errs_at_one = strcmp(theirs->name, "arctanh") == 0 || strncmp(theirs->name, "logaddexp", 9) == 0 || strcmp(theirs->name, "nextafter") == 0;
     self->deprecates = strcmp(theirs->name, "maximum") == 0 || strcmp(theirs->name, "minimum") == 0;
     if (self->kernels && self->powers) power_kernels = self->kernels;
     return 0;

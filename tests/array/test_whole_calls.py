@@ -127,14 +127,18 @@ def test_calls_by_chance_are_numpys(seed: int) -> None:
             assert outcome(lambda call=call: call(lazynp)) == want, text
 
 
+def drawn(rng: numpy.random.Generator, operands: int) -> tuple[tuple[int, ...], list[str]]:
+    """Return a shape and the dtypes of operands, most of them real, and often all the same."""
+    dtypes = [str(rng.choice(list("?bBhHiIlLefd" if rng.random() < 0.95 else DTYPES))) for _ in range(operands)]
+    if rng.random() < 0.6:
+        dtypes = dtypes[:1] * operands
+    n = int(rng.choice([1, 3, 7, 40, 300]))
+    return (n,) if rng.random() < 0.6 else (n, 5), dtypes
+
+
 def masked_program(rng: numpy.random.Generator) -> tuple[str, Callable[[Any], Any]]:
     """Return a call with `where=` by chance, and what it is."""
-    real = "?bBhHiIlLefd"
-    a, b, c = (str(rng.choice(list(real if rng.random() < 0.95 else DTYPES))) for _ in "abc")
-    if rng.random() < 0.6:
-        b = c = a
-    n = int(rng.choice([1, 3, 7, 40, 300]))
-    shape = (n,) if rng.random() < 0.6 else (n, 5)
+    shape, (a, b, c) = drawn(rng, 3)
     x, y, z = values(rng, a, shape), values(rng, b, shape[int(rng.random() < 0.2) :]), values(rng, c, shape)
     mask = rng.random(shape[int(rng.random() < 0.2) :]) < rng.choice([0.0, 0.3, 0.9, 1.0])
     name, number = str(rng.choice(UFUNCS)), NUMBERS[rng.integers(len(NUMBERS))]
@@ -174,11 +178,7 @@ def test_calls_with_masks_are_numpys(seed: int) -> None:
 
 def pair_program(rng: numpy.random.Generator) -> tuple[str, Callable[[Any], Any]]:
     """Return a call with two results by chance, and what it is."""
-    a, b = (str(rng.choice(list("?bBhHiIlLefd"))) for _ in "ab")
-    if rng.random() < 0.6:
-        b = a
-    n = int(rng.choice([1, 3, 7, 40, 300]))
-    shape = (n,) if rng.random() < 0.6 else (n, 5)
+    shape, (a, b) = drawn(rng, 2)
     x, y = values(rng, a, shape), values(rng, b, shape[int(rng.random() < 0.2) :])
     waits, turned, backwards, views, drops = rng.random(5) < [0.5, 0.2, 0.2, 0.2, 0.3]
     kind, number, kept = int(rng.integers(5)), NUMBERS[rng.integers(len(NUMBERS))], int(rng.integers(3))
