@@ -95,4 +95,4 @@ $(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
 .PRECIOUS: $(VENV)/.%
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info $(foreach core,array/_core graph/_native backends/common/_launch backends/numpy/_ordered namespace/draws/_native,$(addprefix lazynp/$(core).,c *.so *.pyd))
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info $(foreach core,array/_core graph/_native backends/common/_launch namespace/draws/_native,$(addprefix lazynp/$(core).,c *.so *.pyd))

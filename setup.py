@@ -19,12 +19,11 @@ SOURCES = {
     "lazynp/array/_core": [
         "cell.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "loops.h", "rows.h", "row_loops.h", "chain.h",
         "passes.h", "hot.h", "items.h", "chains.h", "puts.h", "putting.h", "attributes.h", "writes.h", "truths.h", "compress.h",
-        "choosing.h", "searching.h", "numbers.h", "slots.h", "sums.h", "spread.h", "extremes.h", "made.h", "functions.h", "programs.h",
-        "counting.h", "compiled.h", "polynomials.h",
+        "choosing.h", "searching.h", "numbers.h", "slots.h", "sums.h", "ordered.h", "spread.h", "extremes.h", "made.h", "functions.h",
+        "programs.h", "counting.h", "compiled.h", "polynomials.h",
     ],
     "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],
     "lazynp/backends/common/_launch": ["launch.h"],
-    "lazynp/backends/numpy/_ordered": ["ordered.h"],
     "lazynp/backends/llvm/_background": ["background.h", "child.h"],
     "lazynp/namespace/draws/_native": ["words.h", "numbers.h", "twister.h", "calls.h"],
 }

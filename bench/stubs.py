@@ -8,19 +8,14 @@ returns is in the tables below, and a test compares them with what calls do retu
 from __future__ import annotations
 
 import inspect
-import json
-import os
 import pathlib
 import re
-import subprocess
-import sys
 from inspect import Parameter
 from typing import Any, Final
 
 import numpy
 
 import lazynp
-from lazynp.array import core
 from lazynp.namespace import names
 from lazynp.namespace.coverage import public_names
 
@@ -83,6 +78,7 @@ _PROPERTIES: Final = {
     "numpy.dtype[Any]": "dtype",
     "memoryview": "data",
 }
+_WRITABLE: Final = ("dtype", "flat", "imag", "real", "shape", "strides")
 _TYPE_OF: Final = {name: kind for kind, words in _PROPERTIES.items() for name in words.split()}
 _RETURN_OF: Final = {name: kind for kind, words in _RETURNS.items() for name in words.split()}
 _REDUCING: Final = frozenset(_REDUCTIONS.split())
@@ -149,13 +145,14 @@ def members() -> list[str]:
     lines.append("    __array_priority__: ClassVar[float]")
     lines.append(f"    def __new__(cls, {parameters(numpy_like_new)}) -> ndarray: ...")
     lines.append("    def __class_getitem__(cls, item: Any, /) -> GenericAlias: ...")
-    for name, member in sorted(vars(lazynp.ndarray).items()):
+    for name in sorted({*dir(lazynp.ndarray), "__buffer__"}):
+        member = inspect.getattr_static(lazynp.ndarray, name, numpy_like_buffer)  # of the class itself, or of the cell, which the core has
         if name in _OF_OBJECT or (name[0] == "_" and name[:2] != "__") or name == "__class_getitem__":
             continue
-        if isinstance(member, property):
+        if inspect.isdatadescriptor(member):
             kind = _TYPE_OF.get(name, "Any")
             lines += ["    @property", f"    def {name}(self) -> {kind}: ..."]
-            if member.fset is not None and name != "device":
+            if name in _WRITABLE:
                 lines += [f"    @{name}.setter", f"    def {name}(self, value: Any, /) -> None: ..."]
         elif callable(member):
             lines += function(f"ndarray.{name}", member, "    ")
@@ -186,6 +183,10 @@ def numpy_like_new(
     shape: Any, dtype: Any = None, buffer: Any = None, offset: Any = 0, strides: Any = None, order: Any = None
 ) -> None:
     """The parameters of ``ndarray``, whose own are a class's."""
+
+
+def numpy_like_buffer(self: Any, flags: Any) -> Any:
+    """The parameters of ``__buffer__``, which has none to be read before Python 3.12."""
 
 
 def ufunc_class() -> list[str]:
@@ -301,16 +302,7 @@ def typing() -> str:
 
 
 def stubs() -> dict[str, str]:
-    """Make all stubs: file in the package -> its text.
-
-    The pure twin of the core makes them: its members are functions, which have signatures.
-    """
-    if core.native:
-        code = "import json, bench.stubs; print(json.dumps(bench.stubs.stubs()))"
-        environment = {**os.environ, "LAZYNP_PURE": "1"}
-        done = subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, env=environment, stdout=subprocess.PIPE, check=True)
-        found: dict[str, str] = json.loads(done.stdout)
-        return found
+    """Make all stubs: file in the package -> its text."""
     return {"__init__.pyi": package(), "typing.pyi": typing(), **{f"{path}.pyi": submodule(path) for path in MODULES}}
 
 

@@ -8,11 +8,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from lazynp import script
-from lazynp.array import regimes
-from lazynp.engine import devices
-from lazynp.graph import report, usage
+from lazynp.array import core
 from lazynp.values import config
+
+if core.native:
+    from lazynp import script
+    from lazynp.array import regimes
+    from lazynp.engine import devices
+    from lazynp.graph import report, usage
 
 
 class _Options:
@@ -87,6 +90,19 @@ def _run(options: _Options, source: bytes | None) -> None:
         script.run_collection(options.script, options.arguments)
 
 
+def _run_at_call(options: _Options) -> None:
+    """Let Python run the program that is named."""
+    from lazynp import at_call
+
+    if options.code is not None:
+        program = ["-c", *options.code]
+    elif options.module is not None:
+        program = ["-m", *options.module]
+    else:
+        program = [] if options.script is None else [options.script, *options.arguments]
+    at_call.run(program, options.report, options.report_json)
+
+
 def _cover(page: str) -> None:
     from lazynp import coverage
 
@@ -117,6 +133,8 @@ def main() -> None:
         from lazynp.doctor import main as look
 
         raise SystemExit(look())
+    if not core.native:
+        _run_at_call(options)
     source = None
     if options.module is options.code is None and options.script not in (None, "-") and not script.is_collection(options.script):
         try:

@@ -34,7 +34,10 @@ class Check(NamedTuple):
 
 def checks() -> Iterator[Check]:
     """All checks, one after the other."""
-    for section in (_versions, _processor, _cache, _compiler, _adaptors, _cuda):
+    from lazynp.array import core
+
+    recording = (_cache, _compiler, _adaptors, _cuda) if core.native else ()  # all that is of use where something is recorded
+    for section in (_versions, _processor, *recording):
         try:
             yield from section()
         except Exception as error:  # the point of this program is to say what does not work
@@ -56,14 +59,10 @@ def _core() -> Check:
     if core.native:
         from lazynp.array import _core
 
-        natives = ("lazynp.graph._native", "lazynp.backends.common._launch", "lazynp.backends.numpy._ordered")
-        missing = [name for name in natives if not _loads(name)]
-        if missing:
-            return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load, and recording costs more")
         # It wants integers of 128 bits, which not every compiler has.
         draws = "" if _loads("lazynp.namespace.draws._native") else "; random numbers are drawn by NumPy"
-        return Check(FOUND, "native core", _core.__file__ + draws)
-    return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; small arrays cost two to three times as much")
+        return Check(FOUND, "native core", f"{_core.__file__}{draws}")
+    return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; NumPy computes each operation at its call")
 
 
 def _loads(module: str) -> bool:

@@ -286,7 +286,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         array = memory.array if inner is not None else memory.at_hand
         if array is not None:
             found = kept[mark] = shown(x, array)
-            origin = origin_of(view) if core.native and config.at_hand and 0 not in view.shape else None
+            origin = origin_of(view) if config.at_hand and 0 not in view.shape else None
             if origin is not None:
                 core.show(x, found[...], array, origin)
     return found
@@ -308,7 +308,7 @@ def partial_read(x: arrays.ndarray, size: int, times: int = 1) -> None:
     whole.
     """
     root = x._base if type(x._base) is arrays.ndarray else x
-    if root._base is not None or not core.native or devices.gpus is not None:
+    if root._base is not None or devices.gpus is not None:
         return
     node = root._node
     if node is None or node.buffer is not None or size * SMALL_PART > prod(node.shape):

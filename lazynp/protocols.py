@@ -25,9 +25,6 @@ from lazynp.scalars import CLASSES, generic
 from lazynp.subclasses import array_function, array_ufunc
 from lazynp.values.nesting import MOST_AXES, too_deep
 
-BUFFERS = core.native or sys.version_info >= (3, 12)
-"""Whether arrays have Python's buffer protocol."""
-
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
     """A read-only NumPy array of the value, which keeps the memory alive and is never written; of shared memory a view."""
@@ -346,10 +343,7 @@ def _array_struct(self: Any) -> Any:
 
 def _array_interface(self: Any) -> dict[str, Any]:
     """NumPy's protocol of version 3."""
-    memory = _addressed(self)
-    described: dict[str, Any] = memory.__array_interface__
-    if not BUFFERS:
-        described["strides"] = memory.strides  # Pillow then asks for the bytes
+    described: dict[str, Any] = _addressed(self).__array_interface__
     return described
 
 

@@ -242,10 +242,9 @@ def owner_of(array: Any) -> Any:
 
 def based(view: Any, owner: Any, memory: Any) -> Any:
     """Let a view of an array's ``memory``, of a subclass, have the array for its base; by NumPy's rule the array's own, if of its class."""
-    if core.native:
-        key, base = id(view), owner.base
-        _kept[key] = weakref.ref(view, lambda gone: _kept.pop(key, None)), memory
-        core.belongs(view, base if type(base) is type(view) else owner)
+    key, base = id(view), owner.base
+    _kept[key] = weakref.ref(view, lambda gone: _kept.pop(key, None)), memory
+    core.belongs(view, base if type(base) is type(view) else owner)
     return view
 
 

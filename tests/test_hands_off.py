@@ -99,7 +99,7 @@ def run(*arguments: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("pure", ["0", "1"])
+@pytest.mark.parametrize("pure", ["0", "1"], ids=["recording", "at the call"])
 @pytest.mark.parametrize("adaptors", ["1", "0"])
 def test_an_import_changes_nothing_of_others(pure: str, adaptors: str) -> None:
     assert run("-c", STATE + ALLOWED + IMPORT, LAZYNP_PURE=pure, LAZYNP_ADAPTORS=adaptors) == "same"

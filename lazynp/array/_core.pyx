@@ -6,8 +6,10 @@ In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatev
 
 cimport cython
 cimport numpy as cnp
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_DECREF
+from libc.stdint cimport int64_t
 
 import operator
 from operator import attrgetter, getitem
@@ -56,6 +58,7 @@ cdef extern from "counting.h":
     int chosen_put(object, object, object)
     int compress_choose(int)
     int compress_used(Py_ssize_t)
+    int ordered_reduce(int, int, const char*, int64_t, int64_t, int64_t, double, char*) nogil
     int METHODS, BINARIES, MATMUL, DIVMOD, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
     int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, LINSPACE, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR
     int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, SELECTS, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
@@ -666,6 +669,29 @@ def compiled(name, x, y=None, level=-1):
     cdef int errors
     errors = compiled_run(PyUnicode_AsUTF8(name), x, beside, made) if level < 0 else compiled_call(PyUnicode_AsUTF8(name), x, beside, made, level)
     return None if errors < 0 else (made, errors)
+
+
+def reduce_in_order(name, object x, int64_t outer, int64_t n, int64_t width, double identity, object out):
+    """Reduce n elements of an array of floats, in C's order, to one, ``outer`` times; with a ``width``, n rows of so many elements to one row.
+
+    ``name`` is ``add`` or ``multiply``; ``out`` gets the results, with the bits of kernels.
+    """
+    cdef Py_buffer given, made
+    cdef int op = ("add", "multiply").index(name), size = x.itemsize, failed
+    PyObject_GetBuffer(x, &given, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(out, &made, PyBUF_SIMPLE | PyBUF_WRITABLE)
+        try:
+            if given.len < outer * n * (width or 1) * size or made.len < outer * (width or 1) * size:
+                raise ValueError("an array is smaller than its extents say")
+            with nogil:
+                failed = ordered_reduce(op, size, <const char*>given.buf, outer, n, width, identity, <char*>made.buf)
+        finally:
+            PyBuffer_Release(&made)
+    finally:
+        PyBuffer_Release(&given)
+    if failed:
+        raise MemoryError
 
 
 def vectors(wanted):

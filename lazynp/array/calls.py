@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import core
 from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
 from lazynp.engine import devices
 from lazynp.graph import op as o
@@ -79,7 +78,7 @@ def _of_large(node: Node) -> bool:
 
 
 _WALKED: Final = 64  # nodes: what is made of more is worth being computed in any case
-_BASE, _NODE = ("_known_base", "_known_node") if core.native else ("_base", "_node")  # without having a tape computed
+_BASE, _NODE = "_known_base", "_known_node"  # without having a tape computed
 
 
 def at_hand_first(args: Sequence[Any], costly: bool = False) -> bool:

@@ -1,45 +1,43 @@
-"""The core in use: the native one, or its Python twin.
+"""The native core, or why there is none.
 
-In: what was built, and ``LAZYNP_PURE``.  Out: the names of whichever core it is; ``native``, ``reason`` and ``broken`` say which one,
-why, and whether something is wrong.  Promise: a native core that does not load (never built, built for another Python or another NumPy)
-is no error.
+In: what was built, and ``LAZYNP_PURE``.  Out: the names of the core; ``native`` tells whether there is one, ``reason`` why not, ``broken``
+whether something is wrong.  Promise: a native core that does not load (never built, built for another Python or another NumPy) is no
+error: NumPy computes then (``lazynp/at_call.py``).
 """
 
 # ruff: noqa: F405 (the names are those of the list)
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 
 from lazynp.values import config
 
 if TYPE_CHECKING:
-    from lazynp.array._python import *  # noqa: F403
+    from lazynp.array._core import *  # noqa: F403
 
 __all__ = [
     "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "at_call", "attribute", "belongs", "bind", "chain", "chain_counts",
-    "chain_sizes", "class_reads", "clips", "compiled", "compresses", "copy_into", "count", "exchange", "first", "first_work",
-    "forget", "function", "kind", "layouts", "lend", "listen", "number", "number_classes_of", "number_members", "numpys_number",
-    "of_types", "over", "parts_of", "pass_over", "pause", "pauses", "poisons", "read_chosen", "register", "register_elements",
+    "chain_sizes", "class_reads", "clips", "compiled", "compresses", "copy_into", "count", "exchange", "first", "first_work", "forget",
+    "function", "kind", "layouts", "lend", "listen", "number", "number_classes_of", "number_members", "numpys_number", "of_types",
+    "over", "parts_of", "pass_over", "pause", "pauses", "poisons", "read_chosen", "reduce_in_order", "register", "register_elements",
     "register_kinds", "register_parts", "register_ufunc", "release", "rows", "seal", "settle", "share", "show", "stand_for", "tape",
     "together", "values", "vectors", "words", "workers", "write_chosen", "writing",
 ]  # fmt: skip
-
-
-def _take(module: str) -> None:
-    core = import_module(module)
-    globals().update({name: getattr(core, name) for name in __all__})
-
+MODULES: Final = ("lazynp.array._core", "lazynp.graph._native")
+LATER: Final = "lazynp.backends.common._launch"  # loaded with the first program of graphs
 
 native = broken = False
 reason = "turned off by LAZYNP_PURE"
 if not config.pure:
     try:
-        _take("lazynp.array._core")
+        _core, *_ = [import_module(name) for name in MODULES]
+        if find_spec(LATER) is None:
+            raise ModuleNotFoundError(name=LATER)
+        globals().update({name: getattr(_core, name) for name in __all__})
         native, reason = True, ""
-    except ModuleNotFoundError:
-        reason = "not built when lazynp was installed (no C compiler, or one that failed)"
+    except ModuleNotFoundError as error:
+        reason = f"not built when lazynp was installed (no C compiler, or one that failed): {error.name}"
     except Exception as error:  # Cython raises what it likes where NumPy's structures differ from those it was built with
         broken, reason = True, f"does not load: {type(error).__name__}: {error}"
-if not native:
-    _take("lazynp.array._python")

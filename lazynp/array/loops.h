@@ -1020,8 +1020,7 @@ typedef struct {
 } Reduction;
 
 #include "rows.h"
-#define ORDERED_SQUARES
-#include "../backends/numpy/ordered.h"
+#include "ordered.h"
 
 /* In whose order a reduction combines elements: NumPy's, the kernels', or the kernels' in a way that there are no loops of here. */
 enum { NUMPYS_ORDER, KERNELS_ORDER, OTHER_ORDER };

@@ -80,7 +80,7 @@ def is_one_operation(node: Node) -> bool:
     """Tell whether a result is one operation on what it is written over, and at most one more operand; or a copy of that."""
     value = node.src[1] if node.op is o.STORE else node
     elementwise = value.op.kind is Kind.ELEMENTWISE
-    if elementwise and not (core.native and value.dtype.char in LOOPS.get(value.op, "")):
+    if elementwise and value.dtype.char not in LOOPS.get(value.op, ""):
         return False
     operands = value.src if elementwise else (value,)
     return all(x.op.kind in (Kind.LEAF, Kind.MOVEMENT) or x.op is o.STORE for x in operands)
@@ -318,7 +318,7 @@ def _over(value: Node, base: Node, region: Region | None) -> Any:
     """Return the ufunc that makes a value of what it is written over and of an operand in memory, or ``copyto``; else None."""
     if value.op.kind is not Kind.ELEMENTWISE:
         return np.copyto if region is not None and _lies(value) else None
-    if not core.native or value.dtype.char not in LOOPS.get(value.op, ""):
+    if value.dtype.char not in LOOPS.get(value.op, ""):
         return None
     first, second = value.src
     if second is base:

@@ -20,8 +20,8 @@ from lazynp.backends.common import ownership, rechecks
 from lazynp.engine import budget, devices, in_place
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
+from lazynp.graph._native import mark_computed
 from lazynp.graph.build import outputs
-from lazynp.graph.native import mark_computed
 from lazynp.graph.node import Node, caller, site_of, span, where
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise

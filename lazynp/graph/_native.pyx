@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, binding=True
 """The native graph: nodes, and their way into a structure key.
 
-In: operations and their sources; nodes that are wanted.  Out: nodes; canonical forms.  Promise: what is not plain is left to the twins in
-Python (``graph/_python.py``, ``schedule/canonicalise.py``), which have the same meaning.
+In: operations and their sources; nodes that are wanted.  Out: nodes; canonical forms.  Promise: recording what is not plain is left to
+functions in Python, whose nodes are those that would have been recorded here.
 """
 
 cimport numpy as cnp
@@ -14,6 +14,7 @@ import warnings
 from lazynp.graph import errstate, filters
 from lazynp.graph import op as o
 from lazynp.values import config
+from lazynp.values.outside import BeingWrittenError
 
 cnp.import_array()
 
@@ -54,7 +55,7 @@ cdef extern from "record.h":
     PyObject* output_op
     PyObject* contiguous_op
     PyObject* kinds_name
-    PyObject* twin_canonicalise
+    PyObject* being_written
     long default_kinds
     PyObject* cost_module
     long long most_bytes
@@ -96,6 +97,7 @@ default_kinds = errstate.DEFAULT.kinds
 warnings_dict, filters_name = _keep(vars(warnings)), _keep(PyUnicode_InternFromString("filters"))
 filters.asking_anew.append(lambda: filters_forget())
 read_filters, minded_name = _keep(filters.read), _keep(PyUnicode_InternFromString("minded"))
+being_written = _keep(BeingWrittenError)
 kinds_name = _keep(PyUnicode_InternFromString("kinds"))
 at_hand_name, eager_name = _keep(PyUnicode_InternFromString("at_hand")), _keep(PyUnicode_InternFromString("eager"))
 recorder_name = _keep(PyUnicode_InternFromString("_recorder"))
@@ -136,21 +138,28 @@ def mark_computed(list nodes):
     return mark_all(None, nodes)
 
 
-def bind(twin, cost, long long most):
-    """Let ``twin`` take the programs that ``walk`` leaves; ``cost`` is the module of numbers, ``most`` a bound on bytes that are counted."""
-    global twin_canonicalise, cost_module, most_bytes
-    twin_canonicalise, cost_module = _keep(twin), _keep(cost)
+def bind(cost, long long most):
+    """Take ``cost``, the module of numbers, and ``most``, a bound on bytes that are counted."""
+    global cost_module, most_bytes
+    cost_module = _keep(cost)
     most_bytes = most
 
 
 def walk(nodes):
-    """The canonical form of the program that computes ``nodes``."""
+    """Return the canonical form of the program that computes ``nodes``.
+
+    Three kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
+    of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all others
+    die at their last reader), arrays that were written through a view or are given to a product, which are in memory anyway, if somebody
+    holds them, and values that an earlier program computed without keeping and that something new is computed from.
+    """
     return canonicalise(None, nodes)
 
 
 def without_sizes(key):
-    """Return a key of ``walk`` with numbers in place of extents, and the extents; two times None where there are too many of them."""
-    return structure_of(None, key)
+    """Return a key with numbers in place of the extents from 2 on, and the extents by their numbers; no numbers where there are too many."""
+    structure, extents = structure_of(None, key)
+    return structure, extents or ()
 
 
 def register(cls, view, scalar, wrap, node_of, int depth):

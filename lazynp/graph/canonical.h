@@ -1,7 +1,8 @@
-/* Step 1 in C: from wanted nodes to a structure key and parameters; `lazynp/schedule/canonicalise.py` is its twin and says what it means.
+/* Step 1: from wanted nodes to a structure key and parameters; `lazynp/schedule/canonicalise.py` says what these are.
 
-   In: nodes whose values are wanted.  Out: a `Canonical`.  Promise: no Python code runs between the first look at a node and the last, but
-   for comparing the arguments of library calls; so what other threads publish falls before the walk or after it.
+   In: nodes whose values are wanted.  Out: a `Canonical`.  Promise: no Python code runs between the first look at a node and the last, for the
+   garbage collector waits and arguments whose comparison could run code are told apart by identity; so what other threads publish falls
+   before the walk or after it.
 
    The key is a string of 32-bit words: the entries, the outputs and how many these are.  An entry is a head (operation, dtype, kinds of errors
    where they are not the default ones), and then what `canonicalise.structure` reads.  Arguments that are no numbers stand beside the string. */
@@ -57,12 +58,14 @@ static struct {
     Slot* table;
     Py_ssize_t nodes_room, entries_room, buffers_room, scalars_room, offsets_room, key_room, scratch_room;
     Py_ssize_t node_count, entry_count, buffer_count, scalar_count, offset_count, key_count, scratch_count, table_size, table_count;
-    PyObject *arguments, *wanted;
-    int busy, moves, calls; /* whether there is a COPY, or the result of a library call or of a write */
+    PyObject *arguments, *numbers, *wanted; /* arguments that stand beside the string; the number of each, or of its address */
+    int moves, calls; /* whether there is a COPY, or the result of a library call or of a write */
 } walk;
 static unsigned long long walks;
+static PyObject* being_written; /* `values.outside.BeingWrittenError` */
 
-#define GIVEN_UP (-2) /* the twin shall do it */
+#define NO_MEMORY (-2)
+#define NO_GRAPH (-3) /* something is no node, or has what no operation of the graph has */
 
 static int grow(void** array, Py_ssize_t* room, Py_ssize_t size, Py_ssize_t needed) {
     Py_ssize_t larger = 2 * needed + 64;
@@ -113,7 +116,7 @@ static inline int numbered(Py_ssize_t n, int value) {
     word* words = walk.scratch + walk.scratch_count;
     uint32_t hash = hash_of(words, n);
     Slot* slot;
-    if (2 * (walk.table_count + 1) > walk.table_size && table_resize(2 * walk.table_size) < 0) return GIVEN_UP;
+    if (2 * (walk.table_count + 1) > walk.table_size && table_resize(2 * walk.table_size) < 0) return NO_MEMORY;
     slot = table_find(words, n, hash);
     if (slot->at >= 0) return slot->value;
     *slot = (Slot){hash, (int32_t)walk.scratch_count, (int32_t)n, value};
@@ -211,21 +214,21 @@ static int leaf_entry(Node* node) {
     int code = dtype_code(node->dtype), found;
     Op* op = op_of(node);
     word* at;
-    if (op == NULL || code < 0 || !PyTuple_CheckExact(node->shape)) return GIVEN_UP;
+    if (op == NULL || code < 0 || !PyTuple_CheckExact(node->shape)) return NO_GRAPH;
     ndim = PyTuple_GET_SIZE(node->shape);
     if (ROOM(scratch, scratch_count, 8 + 2 * ndim) < 0) return -1;
     at = walk.scratch + walk.scratch_count;
     if (op->op == const_op) {
         PyObject* value = node->arg;
         PyArray_Descr* descr;
-        if (value == NULL) return GIVEN_UP;
+        if (value == NULL) return NO_GRAPH;
         if (Py_TYPE(value) != ((PyArray_Descr*)node->dtype)->typeobj) { /* two types of the same numbers */
-            if (!PyArray_CheckScalar(value)) return GIVEN_UP;
+            if (!PyArray_CheckScalar(value)) return NO_GRAPH;
             descr = PyArray_DescrFromScalar(value);
             if (descr == NULL) return -1;
             found = dtype_code((PyObject*)descr) == code;
             Py_DECREF(descr);
-            if (!found) return GIVEN_UP;
+            if (!found) return NO_GRAPH;
         }
         memset(at, 0, 5 * sizeof(word)); /* by their bits: 0.0 equals -0.0, and NaN nothing */
         at[0] = TAG_LITERAL | code;
@@ -239,11 +242,11 @@ static int leaf_entry(Node* node) {
     }
     at[0] = (int)(op - ops) | code << 8;
     at[2] = (word)ndim;
-    if (dimensions(at + 3, node->shape) < 0) return GIVEN_UP;
+    if (dimensions(at + 3, node->shape) < 0) return NO_GRAPH;
     if (op->op == buffer_op) {
         if (node->buffer == NULL || node->buffer == Py_None) {
             if (node->error && node->error != Py_None) PyErr_SetObject((PyObject*)Py_TYPE(node->error), node->error);
-            else PyErr_SetString(PyExc_RuntimeError, "the array is being written by the computation that was interrupted to get here");
+            else PyErr_SetNone(being_written);
             return -1;
         }
         if (ROOM(buffers, buffer_count, 1) < 0) return -1;
@@ -255,7 +258,7 @@ static int leaf_entry(Node* node) {
         walk.scalars[walk.scalar_count++] = Py_NewRef(PyTuple_GET_ITEM(node->arg, 0));
         walk.scalars[walk.scalar_count++] = Py_NewRef(PyTuple_GET_ITEM(node->arg, 1));
     } else {
-        return GIVEN_UP;
+        return NO_GRAPH;
     }
     return write_key(at, 3 + 2 * ndim) < 0 ? -1 : new_entry(node);
 }
@@ -267,14 +270,14 @@ static int slot_of(PyObject* offset, Py_ssize_t used, word* slot) {
     long long start = PyLong_AsLongLong(offset);
     word words[3] = {TAG_SLOT, (word)start, (word)(start >> 32)};
     int found;
-    if (start == -1 && PyErr_Occurred()) return GIVEN_UP;
+    if (start == -1 && PyErr_Occurred()) return NO_GRAPH;
     if (start == 0) return *slot = ZERO_SLOT, 0;
     /* What is being written at the end of the scratch stays; the words of the table go in front of it. */
     if (ROOM(scratch, scratch_count, used + 3) < 0 || ROOM(offsets, offset_count, 1) < 0) return -1;
     memmove(walk.scratch + walk.scratch_count + 3, walk.scratch + walk.scratch_count, used * sizeof(word));
     memcpy(walk.scratch + walk.scratch_count, words, sizeof(words));
     found = numbered(3, (int)walk.offset_count);
-    if (found == GIVEN_UP) return -1;
+    if (found == NO_MEMORY) return -1;
     if (found == -1) {
         found = (int)walk.offset_count;
         walk.offsets[walk.offset_count++] = start;
@@ -297,7 +300,7 @@ static Py_ssize_t write_argument(PyObject* arg, Py_ssize_t used, int depth) {
     if (PyLong_CheckExact(arg)) {
         int overflow;
         long long value = PyLong_AsLongLongAndOverflow(arg, &overflow);
-        if (overflow) return GIVEN_UP;
+        if (overflow) return NO_GRAPH;
         at[0] = ARG_INT, at[1] = (word)value, at[2] = (word)(value >> 32);
         return used + 3;
     }
@@ -312,17 +315,32 @@ static Py_ssize_t write_argument(PyObject* arg, Py_ssize_t used, int depth) {
         for (k = 0, used += 2; k < n && used >= 0; k++) used = write_argument(PyTuple_GET_ITEM(arg, k), used, depth + 1);
         return used;
     }
-    return GIVEN_UP;
+    return NO_GRAPH;
+}
+
+/* Whether hashing and comparing an argument runs no code but C. */
+static int is_compared_in_c(PyObject* arg, int depth) {
+    PyTypeObject* type = Py_TYPE(arg);
+    if (PyTuple_CheckExact(arg) && depth < 8) {
+        for (Py_ssize_t k = PyTuple_GET_SIZE(arg); k--;)
+            if (!is_compared_in_c(PyTuple_GET_ITEM(arg, k), depth + 1)) return 0;
+        return 1;
+    }
+    if (PyArray_DescrCheck(arg)) return dtype_code(arg) >= 0;
+    if (type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyComplex_Type) return 1;
+    if (type == &PyBool_Type || type == &PyCFunction_Type) return 1;
+    return type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare; /* by its address */
 }
 
 /* Write an argument that is no number: it stands beside the string, where equal ones have one number. */
 static Py_ssize_t write_object(PyObject* arg, Py_ssize_t used) {
-    PyObject *number, *found;
-    Py_INCREF(arg); /* comparing it may run code */
-    if (walk.arguments == NULL) walk.arguments = PyDict_New();
-    number = walk.arguments ? PyLong_FromSsize_t(PyDict_GET_SIZE(walk.arguments)) : NULL;
-    found = number ? PyDict_SetDefault(walk.arguments, arg, number) : NULL; /* borrowed */
-    Py_XDECREF(number), Py_DECREF(arg);
+    PyObject *number, *found, *key;
+    if (walk.arguments == NULL && ((walk.arguments = PyList_New(0)) == NULL || (walk.numbers = PyDict_New()) == NULL)) return -1;
+    key = is_compared_in_c(arg, 0) ? Py_NewRef(arg) : PyLong_FromVoidPtr(arg); /* a bare number is no argument of this kind */
+    number = key ? PyLong_FromSsize_t(PyList_GET_SIZE(walk.arguments)) : NULL;
+    found = number ? PyDict_SetDefault(walk.numbers, key, number) : NULL; /* borrowed */
+    if (found == number && PyList_Append(walk.arguments, arg) < 0) found = NULL;
+    Py_XDECREF(number), Py_XDECREF(key);
     if (found == NULL || ROOM(scratch, scratch_count, used + 2) < 0) return -1;
     walk.scratch[walk.scratch_count + used] = ARG_OBJECT;
     walk.scratch[walk.scratch_count + used + 1] = (word)PyLong_AsLong(found);
@@ -426,7 +444,7 @@ static int keep_asked_for_later(void) {
     for (k = walk.node_count; k--;) {
         Node* node = walk.nodes[k];
         Op* op = op_of(node);
-        if (op == NULL) return GIVEN_UP;
+        if (op == NULL) return NO_GRAPH;
         if (node->src && (is_product(node, op) || (node->given && op->kind == MOVEMENT))) /* readers come before what they read */
             for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->given = 1;
         if (node->kept || op->kind == LEAF || node->src == NULL) continue;
@@ -464,7 +482,7 @@ static int node_entry(Node* node) {
     Py_ssize_t n, k, used, ndim;
     int code, kinds, found, number;
     word* at;
-    if (op == NULL || src == NULL || arg == NULL || !PyTuple_CheckExact(shape)) return GIVEN_UP;
+    if (op == NULL || src == NULL || arg == NULL || !PyTuple_CheckExact(shape)) return NO_GRAPH;
     if (op->kind == LEAF) return 0;
     n = PyTuple_GET_SIZE(src);
     if (!node->computed) {
@@ -474,7 +492,7 @@ static int node_entry(Node* node) {
             while (movement(source) && source->src && PyTuple_GET_SIZE(source->src)) source = (Node*)PyTuple_GET_ITEM(source->src, 0);
             if (source->computed && !source->kept) {
                 Op* of = op_of(source);
-                if (of == NULL) return GIVEN_UP;
+                if (of == NULL) return NO_GRAPH;
                 if (of->kind != LEAF && keep(source) < 0) return -1;
             }
         }
@@ -487,7 +505,7 @@ static int node_entry(Node* node) {
         return 0;
     }
     code = dtype_code(node->dtype);
-    if (code < 0) return GIVEN_UP;
+    if (code < 0) return NO_GRAPH;
     for (k = 0; k < n; k++) { /* leaves write to the scratch */
         found = entry_of((Node*)PyTuple_GET_ITEM(src, k));
         if (found < 0) return found;
@@ -513,7 +531,7 @@ static int node_entry(Node* node) {
                     at[2] = second, at[3] = first;
                     if (!known(at, used)) {
                         at[0] |= TAG_SWAPPED;
-                        if (numbered(used, 0) == GIVEN_UP) return -1;
+                        if (numbered(used, 0) == NO_MEMORY) return -1;
                         if (ROOM(scratch, scratch_count, used) < 0) return -1;
                         at = walk.scratch + walk.scratch_count;
                         at[0] = (int)(op - ops) | code << 8, at[1] = 2, at[2] = first, at[3] = second;
@@ -528,7 +546,7 @@ static int node_entry(Node* node) {
         at[0] |= kinds;
     } else if (op->op == slice_op || op->op == store_op || op->op == pad_op) {
         Py_ssize_t axes;
-        if (!PyTuple_CheckExact(arg)) return GIVEN_UP;
+        if (!PyTuple_CheckExact(arg)) return NO_GRAPH;
         axes = PyTuple_GET_SIZE(arg);
         if (ROOM(scratch, scratch_count, used + 1 + 3 * axes + 3) < 0) return -1;
         walk.scratch[walk.scratch_count + used++] = (word)axes;
@@ -537,9 +555,9 @@ static int node_entry(Node* node) {
             long long step = 0;
             word slot;
             if (op->op != pad_op) {
-                if (!PyTuple_CheckExact(start) || PyTuple_GET_SIZE(start) != 2) return GIVEN_UP;
+                if (!PyTuple_CheckExact(start) || PyTuple_GET_SIZE(start) != 2) return NO_GRAPH;
                 step = PyLong_AsLongLong(PyTuple_GET_ITEM(start, 1));
-                if (step == -1 && PyErr_Occurred()) return GIVEN_UP;
+                if (step == -1 && PyErr_Occurred()) return NO_GRAPH;
                 start = PyTuple_GET_ITEM(start, 0);
             }
             found = slot_of(start, used, &slot);
@@ -553,7 +571,7 @@ static int node_entry(Node* node) {
         walk.calls |= op->op == store_op;
     } else {
         Py_ssize_t before = used, written = write_argument(arg, used, 0);
-        if (written == GIVEN_UP && !PyErr_Occurred()) written = write_object(arg, before);
+        if (written == NO_GRAPH && !PyErr_Occurred()) written = write_object(arg, before);
         if (written < 0) return -1;
         used = written;
         walk.scratch[walk.scratch_count] |= kinds;
@@ -563,12 +581,12 @@ static int node_entry(Node* node) {
         if (ROOM(scratch, scratch_count, used + 1 + 2 * ndim) < 0) return -1;
         at = walk.scratch + walk.scratch_count;
         at[used++] = (word)ndim;
-        if (dimensions(at + used, shape) < 0) return GIVEN_UP;
+        if (dimensions(at + used, shape) < 0) return NO_GRAPH;
         used += 2 * ndim;
     }
     Py_ssize_t start = walk.scratch_count;
     found = numbered(used, (int)walk.entry_count);
-    if (found == GIVEN_UP) return -1;
+    if (found == NO_MEMORY) return -1;
     if (found >= 0) return node->entry = found, 0;
     number = new_entry(node);
     return number < 0 ? -1 : write_key(walk.scratch + start, used);
@@ -582,13 +600,13 @@ static PyObject* list_of(PyObject** items, Py_ssize_t n) {
 }
 
 static PyObject* walk_key(void) {
-    PyObject *text = PyBytes_FromStringAndSize((char*)walk.key, walk.key_count * sizeof(word)), *made, *arg, *number;
-    Py_ssize_t at = 0;
-    if (text == NULL || walk.arguments == NULL) return text;
-    made = PyTuple_New(1 + PyDict_GET_SIZE(walk.arguments));
+    PyObject *text = PyBytes_FromStringAndSize((char*)walk.key, walk.key_count * sizeof(word)), *made;
+    Py_ssize_t k, n = walk.arguments ? PyList_GET_SIZE(walk.arguments) : 0;
+    if (text == NULL || n == 0) return text;
+    made = PyTuple_New(1 + n);
     if (made == NULL) return Py_DECREF(text), NULL;
     PyTuple_SET_ITEM(made, 0, text);
-    while (PyDict_Next(walk.arguments, &at, &arg, &number)) PyTuple_SET_ITEM(made, 1 + PyLong_AsLong(number), Py_NewRef(arg));
+    for (k = 0; k < n; k++) PyTuple_SET_ITEM(made, 1 + k, Py_NewRef(PyList_GET_ITEM(walk.arguments, k)));
     return made;
 }
 
@@ -598,14 +616,14 @@ static int walked(void) {
     int done;
     for (k = 0; k < PyList_GET_SIZE(walk.wanted); k++) {
         PyObject* node = PyList_GET_ITEM(walk.wanted, k);
-        if (!is_node(node)) return GIVEN_UP;
+        if (!is_node(node)) return NO_GRAPH;
         if (gather((Node*)node) < 0) return -1;
         ((Node*)node)->kept = 1;
     }
     for (k = 0; k < walk.node_count; k++) {
         PyObject* src = walk.nodes[k]->src;
         Py_ssize_t i;
-        if (src == NULL) return GIVEN_UP;
+        if (src == NULL) return NO_GRAPH;
         for (i = PyTuple_GET_SIZE(src); i--;) {
             Node* source = (Node*)PyTuple_GET_ITEM(src, i);
             if (gather(source) < 0) return -1;
@@ -636,22 +654,14 @@ static int walked(void) {
     return 0;
 }
 
-static PyObject* twin_canonicalise; /* takes what is not plain */
-
 static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
     Canonical* made = NULL;
-    PyObject* given;
+    PyObject* given = PySequence_List(nodes);
     Py_ssize_t k;
-    int done;
+    int done, collects;
     (void)module;
-    if (walk.busy) return PyObject_CallOneArg(twin_canonicalise, nodes);
-    given = PySequence_List(nodes);
     if (given == NULL) return NULL;
-    if (walk.busy) { /* making the list ran Python code */
-        Py_DECREF(given);
-        return PyObject_CallOneArg(twin_canonicalise, nodes);
-    }
-    walk.busy = 1;
+    collects = PyGC_Disable(); /* what it finalizes could come back to here */
     walk.wanted = given;
     walk.node_count = walk.entry_count = walk.buffer_count = walk.scalar_count = walk.offset_count = 0;
     walk.key_count = walk.scratch_count = walk.table_count = 0;
@@ -682,12 +692,9 @@ static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
     for (k = 0; k < walk.buffer_count; k++) Py_DECREF(walk.buffers[k]);
     for (k = 0; k < walk.scalar_count; k++) Py_DECREF(walk.scalars[k]);
     Py_CLEAR(walk.arguments);
-    walk.busy = 0;
-    if (done == GIVEN_UP) {
-        PyErr_Clear();
-        Py_DECREF(given);
-        return PyObject_CallOneArg(twin_canonicalise, nodes);
-    }
+    Py_CLEAR(walk.numbers);
+    if (collects) PyGC_Enable();
+    if (done == NO_GRAPH && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "what is wanted is no graph of operations, dtypes and arguments that lazynp has");
     Py_DECREF(given);
     return (PyObject*)made;
 }

@@ -1,4 +1,4 @@
-/* The graph node, in C; its Python twin and the meaning of its attributes: `_python.py`.
+/* The graph node; what its attributes mean: `_native.pyi`.
 
    In: an operation and its sources.  Out: a node.  Promise: making one asks for the error state and the line, and runs no Python code but
    where that state is new. */
@@ -347,7 +347,7 @@ static PyMethodDef node_methods[] = {
 
 static PyTypeObject node_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.graph._native.Node",
-    .tp_doc = "One value of the program; see ``lazynp.graph._python.Node``.",
+    .tp_doc = "One value of the program; see ``lazynp/graph/_native.pyi``.",
     .tp_basicsize = sizeof(Node),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .tp_new = node_create,

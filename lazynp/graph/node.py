@@ -1,6 +1,6 @@
 """The graph node, and where the user's program recorded it.
 
-In: the native node, or its twin (``_python.py`` says what its attributes mean).  Out: nodes and lines.  Promise: a node never changes what
+In: the native node (``_native.pyi`` says what its attributes mean).  Out: nodes and lines.  Promise: a node never changes what
 it means; the one thing that happens to it is that its value comes to exist (``publish``), whereupon it forgets its sources, so
 that a long-lived array never keeps its history alive.
 """
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from types import CodeType, FrameType
 
-from lazynp.graph.native import Node, Shape, Site, caller
+from lazynp.graph._native import Node, caller
+
+Shape = tuple[int, ...]
+Site = tuple[CodeType, int]
 
 __all__ = ["Node", "Shape", "Site", "caller", "line_of", "site_of", "span", "stacklevel", "user_frame", "where"]
 

@@ -203,7 +203,7 @@ def report() -> str:
     """The counts of this process as text."""
     from lazynp.graph import usage
 
-    lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
+    lines = []
     if any(chains := _chains.counts()):
         one_pass, steps, compiled = chains
         lines.append(f"expressions of values at hand: {one_pass} in one pass, {steps} operator by operator, {compiled} by machine code")

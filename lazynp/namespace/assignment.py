@@ -64,7 +64,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         if isinstance(value, (list, tuple)) or ((kind is arrays.ndarray or isinstance(value, np.ndarray)) and value.shape):
             # An element takes no sequence; NumPy says so in words that depend on the dtype.
             np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
-    if devices.gpus is None and root._base is None and core.native and prod(lengths) * SMALL_PART <= root.size and _is_run(root._node):
+    if devices.gpus is None and root._base is None and prod(lengths) * SMALL_PART <= root.size and _is_run(root._node):
         arrays.draft(root)
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return

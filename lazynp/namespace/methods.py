@@ -6,7 +6,6 @@ the function with the array as first argument, except the few here that write or
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from operator import index
@@ -108,18 +107,6 @@ def _fill(self: Any, value: Any) -> None:
     self._write(expand(node, self.shape))
 
 
-class _Referred:
-    """An object that one variable refers to."""
-
-    def references(self, *new_shape: Any, refcheck: bool = True) -> int:
-        """Count the references as a method sees them."""
-        return sys.getrefcount(self)
-
-
-_referred: Final = _Referred()
-_REFERENCES: Final = _referred.references(1)
-
-
 def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     """Change shape and size in place; see :meth:`numpy.ndarray.resize`.
 
@@ -128,7 +115,7 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     if isinstance(self, np.ndarray):  # of a subclass, whose method this is not
         np.ndarray.resize(self, *new_shape, refcheck=refcheck)
         return
-    _resized(self, new_shape, refcheck, not core.native and sys.getrefcount(self) > _REFERENCES)
+    _resized(self, new_shape, refcheck, False)
 
 
 def _resize_held(self: Any, *new_shape: Any, refcheck: bool = True) -> None:

@@ -18,7 +18,7 @@ LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_COMPILER           child, thread, wait       who compiles: a process beside the program, a thread, the program, which waits
 LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
-LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
+LAZYNP_PURE               0, 1                      leave the native core alone: NumPy computes each operation at its call
 LAZYNP_THREADS            (number of usable cores)  threads of kernels, and of what takes long at hand
 LAZYNP_MEMORY             (half of what is free)    bytes (``500M``, ``2G``) that a run may need besides its inputs
 LAZYNP_PROGRESS           0, 1                      show on standard error how far a run is that takes more than two seconds

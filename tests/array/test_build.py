@@ -63,5 +63,5 @@ def test_source_distribution_has_c_sources(tmp_path: Path) -> None:
     (made,) = (tree / "made").iterdir()
     with tarfile.open(made) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {f"lazynp/array/{name}" for name in ("_core.pyx", "_core.c", "cell.h", "_python.py")} <= names
+    assert {f"lazynp/array/{name}" for name in ("_core.pyx", "_core.c", "_core.pyi", "cell.h")} <= names
     assert {"setup.py", "pyproject.toml", "lazynp/py.typed"} <= names

@@ -31,8 +31,6 @@ from lazynp.values import config
 from tests.array import chained
 from tests.test_script import launch
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the Python twin computes operator by operator")
-
 SIDE = 80
 TURN, STEPS = 16, 498  # steps, from which on a turn of a loop begins another tape, and which a tape has at most
 Counts = tuple[int, int, int]  # see ``core.chain_counts``

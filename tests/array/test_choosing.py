@@ -121,8 +121,6 @@ def test_writes_of_what_overlaps_and_of_itself() -> None:
 @pytest.fixture(params=[True, False], ids=["by vectors", "one by one"])
 def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
     """Elements are chosen by vectors, where the processor can, and not."""
-    if not core.native:
-        pytest.skip("the Python twin chooses nothing")
     by_vectors = import_module("lazynp.array._core").by_vectors
     by_vectors(request.param)
     yield
@@ -375,7 +373,7 @@ def test_rows_of_large_arrays_in_one_pass() -> None:
     lazynp.realize(x, y)
     before = core.chain_counts()[0]
     same(program(lazynp, x, y), wanted)
-    assert core.chain_counts()[0] - before == (39 if core.native else 0), "one a turn"
+    assert core.chain_counts()[0] - before == 39, "one a turn"
     (x, y), (p, q) = grid(lazynp), grid(numpy)
     memory = numpy.asarray(x)
     same(program(lazynp, x, y), wanted)
@@ -391,7 +389,6 @@ def test_rows_of_large_arrays_in_one_pass() -> None:
     del memory
 
 
-@pytest.mark.skipif(not core.native, reason="without the native core NumPy chooses, which may write past its result")
 def test_truth_values_that_somebody_writes_meanwhile() -> None:
     """Who needs no interpreter may write memory that he was shown while elements are chosen by it: no more are taken than were counted."""
     n = 60_000

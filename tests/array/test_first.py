@@ -17,8 +17,6 @@ from lazynp.array import core
 from lazynp.values import config
 from tests.differential import programs
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the core has the tapes")
-
 ALL: Final = 1 << 40  # elements: more than a test computes
 LARGE: Final = 9001  # elements
 ROWS: Final = 83

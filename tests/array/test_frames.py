@@ -13,8 +13,6 @@ import pytest
 import lazynp
 from lazynp.array import core
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the Python twin records nothing on tapes")
-
 Place = tuple[Any, int]
 
 

@@ -20,14 +20,12 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import core
 from lazynp.values import config
 
 ROOT: Final = Path(__file__).parents[2]
 EXAMPLES: Final = int(os.environ.get("LAZYNP_EXAMPLES", 240))
 CHUNK: Final = 60
 LARGE: Final = 786_433
-native = pytest.mark.skipif(not core.native, reason="there is no memory that Python does not hold")
 
 
 @pytest.fixture(params=[786_432, 0], ids=["at hand", "recorded"], autouse=True)
@@ -92,7 +90,6 @@ def test_rows_of_an_array_that_is_resized() -> None:
     assert [float(row) for row in rows] == [1.0]
 
 
-@native
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])
 def test_iterators_are_copied_pickled_and_say_what_is_left(shape: tuple[int, ...]) -> None:
     with config.override(tape_limit=786_432):
@@ -301,7 +298,6 @@ def resized_with(np: Any, n: int, other: Callable[[Any], Any]) -> Any:
     return a
 
 
-@native
 @pytest.mark.parametrize("n", [40, LARGE])
 @pytest.mark.parametrize(
     "other",
@@ -334,7 +330,6 @@ def test_to_the_same_size_it_is_another_shape_of_the_same_memory(n: int) -> None
     assert a.shape == (n // 2, 2) and a[:3].tolist() == [[0, 1], [0, 0], [0, 5]]
 
 
-@native
 def test_forms_of_the_call_that_numpy_takes() -> None:
     for call in (
         lambda a: a.resize(*(3,)),

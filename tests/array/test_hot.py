@@ -25,8 +25,6 @@ from tests.array import chained
 from tests.array.test_chains import EXPRESSIONS, MEMORY, WAITING, counted, forced, grid, in_turn, numpys, same
 from tests.test_script import launch
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the Python twin computes operator by operator")
-
 
 @pytest.fixture(autouse=True)
 def _at_once() -> Iterator[None]:

@@ -13,7 +13,6 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import core
 from lazynp.graph import report
 from lazynp.memory import host, is_lent
 from lazynp.values import config
@@ -283,7 +282,6 @@ VIEWS_OF_RESULTS = [
 ]
 
 
-@pytest.mark.skipif(not core.native, reason="nothing waits on tapes without the native core")
 @pytest.mark.parametrize("text", VIEWS_OF_RESULTS)
 def test_what_numpy_reshapes_is_an_operand_like_others(text: str) -> None:
     found = []

@@ -6,12 +6,6 @@ import subprocess
 import sys
 from typing import Final
 
-import pytest
-
-from lazynp.array import core
-
-pytestmark = pytest.mark.skipif(not core.native, reason="the loops are the core's")
-
 # At the end of the stack, and with a handler of signals that raises in every comparison.
 PROGRAM: Final = """
 import signal, sys

@@ -16,8 +16,6 @@ import lazynp as np
 from lazynp.array import core
 from lazynp.values import config
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the loops are the core's")
-
 OWN: Final = ("exp", "exp2", "expm1", "log", "sin", "cos", "sinh", "cosh", "tanh")
 ABOVE: Final = 4096  # elements
 MANY: Final = 5000

@@ -20,8 +20,6 @@ from lazynp.values import config
 from tests.array import chained
 from tests.array.test_chains import Counts, counted, forced
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the Python twin computes operator by operator")
-
 DTYPES: Final = ("f8", "f8", "f8", "f8", "f4", "i8", "i4", "c16", "?", "f2")
 Operation = Callable[[Any, Any, Any, Any], Any]
 OPERATIONS: Final[tuple[Operation, ...]] = (

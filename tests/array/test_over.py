@@ -29,11 +29,9 @@ OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<"]
 @pytest.fixture(autouse=True, params=[False, True], ids=["one thread", "several"])
 def at_hand(request: pytest.FixtureRequest) -> Iterator[None]:
     with config.override(tape_limit=1 << 20, threads=2):
-        if core.native:
-            core.share(1 if request.param else 60_000)
+        core.share(1 if request.param else 60_000)
         yield
-        if core.native:
-            core.share(60_000)
+        core.share(60_000)
 
 
 def left(np: Any, dtype: str, target: str, text: str, errors: str = "warn") -> Any:
@@ -105,8 +103,7 @@ def test_elements_that_share_memory(shape: tuple[int, ...], strides: tuple[int, 
             exec(text, space)
             left.append(memory)
         assert numpy.array_equal(*left), text
-    if core.native:
-        windows = [np.lib.stride_tricks.sliding_window_view(np.arange(150.0), 50, writeable=True) for np in (numpy, lazynp)]
-        for each in windows:
-            each += 1
-        assert numpy.array_equal(*windows)
+    windows = [np.lib.stride_tricks.sliding_window_view(np.arange(150.0), 50, writeable=True) for np in (numpy, lazynp)]
+    for each in windows:
+        each += 1
+    assert numpy.array_equal(*windows)

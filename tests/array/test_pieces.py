@@ -16,7 +16,6 @@ from lazynp.values import config
 from tests.array import chained
 from tests.test_script import launch
 
-pytestmark = pytest.mark.skipif(not core.native, reason="there is no native core")
 N = 60_000
 
 

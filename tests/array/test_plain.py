@@ -11,7 +11,6 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import core
 from lazynp.graph import floating
 from lazynp.values import config
 
@@ -105,9 +104,6 @@ def test_methods_of_the_class() -> None:
     for name in ("__add__", "__radd__", "__neg__", "__iadd__", "__lt__"):
         method = getattr(lazynp.ndarray, name)
         assert method.__name__ == name
-    if not core.native:
-        total: Any = lazynp.ndarray.__add__
-        assert total(numpy.ones(2), 1.0).tolist() == [2.0, 2.0]  # not of ours: as the ufunc says
 
 
 KEYS: list[Any] = [
@@ -147,17 +143,6 @@ def test_a_small_part_of_a_large_array(key: Any, draft: bool) -> None:
     numpy.testing.assert_array_equal(y[key], (theirs * 1.0)[key])
 
 
-@pytest.mark.skipif(core.native, reason="the native core shows parts of large arrays itself")
-def test_a_part_is_taken_apart_when_it_is_recorded() -> None:
-    rows = 300
-    x = lazynp.array(numpy.arange(rows * 24.0).reshape(rows, 24)).realize()
-    row, large = x[3], x[3:]
-    assert row._view.memory(numpy.asarray(x)).tolist() == numpy.asarray(x)[3].tolist()
-    assert [step[2] for step in row._view.path] == [(1, 24), (24,)]
-    assert row._view.geometry() == (3 * 24 * 8, (8,))
-    numpy.testing.assert_array_equal(large + row, numpy.asarray(x)[3:] + numpy.asarray(x)[3])
-
-
 DIRECT = (
     "ravel", "transpose", "squeeze", "copy", "ndim", "size", "shape", "nonzero", "flatnonzero", "zeros_like", "empty_like", "ones_like",
     "argmax", "argmin", "linalg.norm", "sum", "mean", "max", "prod", "any", "all", "std", "var", "cumsum", "argsort", "sort", "array",
@@ -165,7 +150,6 @@ DIRECT = (
 )  # fmt: skip
 
 
-@pytest.mark.skipif(not core.native, reason="no native core")
 @pytest.mark.parametrize("name", DIRECT)
 def test_functions_of_small_arrays_enter_no_code_in_python(name: str) -> None:
     function: Any = operator.attrgetter(name)(lazynp)

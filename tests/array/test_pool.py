@@ -11,10 +11,8 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import core
 from lazynp.values import config
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the memory is NumPy's")
 SIZES = [1, 4095, 4096, 5000, 16_383, 16_384, 40_000, 120_000, 131_072, 600_000]
 
 

@@ -81,7 +81,6 @@ def test_millions() -> None:
             assert found.tobytes() == numpy.power(theirs, e).tobytes(), (dtype, e, seed)
 
 
-@pytest.mark.skipif(not core.native, reason="there are no tapes without the native core")
 @pytest.mark.parametrize("e", [2, 0.5, -1, 3, 2.5])
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_powers_of_what_waits_are_steps(dtype: str, e: float) -> None:

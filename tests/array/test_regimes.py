@@ -16,7 +16,6 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.array import core
 from lazynp.engine import tiers
 from lazynp.engine.realize import forget_plans
 from lazynp.graph import report
@@ -188,13 +187,9 @@ PENDING = "recorded: an operand is pending"
 @pytest.mark.slow
 def test_the_report_counts_regimes_by_line(tmp_path: Path) -> None:
     found = lines_of(tmp_path)
-    if core.native:
-        assert found[3, HAND] == 1
-        assert found[6, ONE_PASS] == 30
-        assert found[9, ONE_PASS] == 20 and found[10, ONE_PASS] == 20
-    else:
-        assert found[6, HAND] == 30
-        assert found[9, HAND] == 20 and found[10, HAND] == 10, "functions that are no ufuncs are not counted"
+    assert found[3, HAND] == 1
+    assert found[6, ONE_PASS] == 30
+    assert found[9, ONE_PASS] == 20 and found[10, ONE_PASS] == 20
     assert found[11, SIZE] == 2 and found[12, PENDING] == 1, "a view is no operation"
     assert found[13, HAND] == 1
     assert found[14, PENDING] == found[14, SIZE] == 0, "what a function computes on its way is not counted; a number is run where it stands"

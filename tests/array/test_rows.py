@@ -18,8 +18,6 @@ import pytest
 import lazynp
 from lazynp.array import core
 
-pytestmark = pytest.mark.skipif(not core.native, reason="nothing is reduced in C without the native core")
-
 LENGTHS: Final = (2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 23, 31, 47, 48, 64, 100, 127, 128, 129, 136, 200, 255, 256, 257, 300, 1000, 2051)
 Reduced = Callable[[Any, Any, int], Any]
 FUNCTIONS: Final[dict[str, Reduced]] = {

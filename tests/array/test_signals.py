@@ -22,7 +22,6 @@ from lazynp.array import core, tapes
 from lazynp.values import config
 
 pytestmark = [
-    pytest.mark.skipif(not core.native, reason="nothing waits without the native core"),
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here"),
 ]
 

@@ -17,8 +17,6 @@ from lazynp.array import core, tapes
 from lazynp.values import config
 from tests.array import chained
 
-pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without the native core")
-
 
 @pytest.fixture(autouse=True)
 def _usual_limit() -> Iterator[None]:

@@ -20,8 +20,6 @@ import pytest
 import lazynp
 from lazynp.array import core
 
-pytestmark = pytest.mark.skipif(not core.native, reason="there are no tapes without the native core")
-
 SIZE = 20_000
 OPERATORS = ["+=", "-=", "*=", "/=", "//=", "%="]
 NAMES = "abcd"

@@ -13,8 +13,6 @@ import lazynp
 from lazynp.array import core
 from lazynp.values import config
 
-pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without the native core")
-
 
 @pytest.fixture(autouse=True)
 def _usual_limit() -> Iterator[None]:

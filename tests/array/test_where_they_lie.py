@@ -27,7 +27,6 @@ from lazynp.values import config
 LIMIT = 40
 SHAPES: list[tuple[int, ...]] = [(60,), (12, 15), (4, 5, 6), (6, 1, 12)]
 DTYPES = ("f8", "i8", "f4", "u1", "?", "c16")
-native = pytest.mark.skipif(not core.native, reason="only the native core reads parts where they lie")
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +80,6 @@ def same(a: Any, b: Any) -> None:
 # Elements -------------------------------------------------------------------------------------------------------------------------
 
 
-@native
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_elements_in_order(shape: tuple[int, ...], dtype: str) -> None:
@@ -101,7 +99,6 @@ def test_elements_in_order(shape: tuple[int, ...], dtype: str) -> None:
                 ours.flat[bad]
 
 
-@native
 def test_elements_of_what_is_pending_are_computed_together() -> None:
     x = lazynp.asarray(numpy.arange(100.0)) * 2
     before = counts()[0]
@@ -109,7 +106,6 @@ def test_elements_of_what_is_pending_are_computed_together() -> None:
     assert counts()[0] == before + 1
 
 
-@native
 @pytest.mark.parametrize("dtype", ["f8", "i8", "f4", "?"])
 def test_elements_are_written_in_order(dtype: str) -> None:
     for name, ours, theirs in states((12, 15), dtype):
@@ -199,7 +195,6 @@ def test_views_read_and_write(shape: tuple[int, ...], view: str) -> None:
         same(taken, wanted)
 
 
-@native
 @pytest.mark.parametrize("view", ["ravel", "reshape", "T", "transpose", "squeeze", "reshape to rows", "np.ravel", "a column of a reshape"])
 def test_views_record_nothing(view: str) -> None:
     for _, ours, _ in states((12, 15) if "squeeze" not in view else (1, 60), "f8"):
@@ -210,7 +205,6 @@ def test_views_record_nothing(view: str) -> None:
                 assert isinstance(taken[(0,) * taken.ndim], numpy.float64)
 
 
-@native
 def test_rows_record_nothing() -> None:
     for _, ours, theirs in states((12, 15), "f8"):
         with Nothing():
@@ -328,7 +322,6 @@ def test_at_positions(key: str, name: str) -> None:
         assert state
 
 
-@native
 def test_at_positions_writes_into_the_memory() -> None:
     rng = numpy.random.default_rng(3)
     ours, theirs = made((12, 15), "f8")
@@ -439,11 +432,10 @@ def test_products_of_an_expression_in_passing(which: str) -> None:
             wanted = PRODUCTS[which](numpy, *given)
             numpy.testing.assert_allclose(numpy.asarray(found), wanted, rtol=1e-12)
             assert found.dtype == wanted.dtype and found.shape == wanted.shape
-            if core.native:
-                before = counts()[0]
-                run = lambda mine=mine: PRODUCTS[which](lazynp, *mine)  # noqa: E731
-                assert peak_of(run) < given[0].nbytes
-                assert counts()[0] == before
+            before = counts()[0]
+            run = lambda mine=mine: PRODUCTS[which](lazynp, *mine)  # noqa: E731
+            assert peak_of(run) < given[0].nbytes
+            assert counts()[0] == before
 
 
 def test_products_in_passing_warn_once() -> None:
@@ -470,7 +462,6 @@ COMPLEX: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@native
 @pytest.mark.parametrize("dtype", ["c16", "c8"])
 @pytest.mark.parametrize("which", COMPLEX)
 def test_expressions_of_complex_numbers_take_one_pass(which: str, dtype: str) -> None:
@@ -502,7 +493,6 @@ OF_REAL: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-@native
 @pytest.mark.parametrize("below", [1000, 5000])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "?"])
 @pytest.mark.parametrize("which", OF_REAL)
@@ -528,7 +518,6 @@ def test_real_numbers_become_complex_in_the_pass(which: str, dtype: str, below: 
             same(found, run(r, s, c))
 
 
-@native
 def test_what_complex_expressions_read_may_be_written_and_shown_meanwhile() -> None:
     z = numpy.arange(100) * (1 + 1j)
     x = lazynp.realize(lazynp.asarray(z) * 1)

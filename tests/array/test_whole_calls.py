@@ -18,8 +18,6 @@ import pytest
 import lazynp
 from lazynp.array import core, tapes
 
-pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without the native core")
-
 DTYPES: Final = "?bBhHiIlLefdFD"
 SPECIAL: Final = {"tanh"}  # complex infinities: the standard's value
 UFUNCS: Final = [

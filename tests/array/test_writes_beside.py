@@ -16,8 +16,6 @@ import pytest
 import lazynp
 from lazynp.array import core
 
-pytestmark = pytest.mark.skipif(not core.native, reason="the Python twin computes operator by operator")
-
 LINES = 30
 MOST = 12  # arrays that a program has at a time
 

@@ -18,7 +18,7 @@ from tests.array import chained
 from tests.differential import history
 from tests.differential.programs import check, grammar_of
 
-pytestmark = [pytest.mark.usefixtures("recorded"), pytest.mark.skipif(not core.native, reason="there is no pass without the native core")]
+pytestmark = [pytest.mark.usefixtures("recorded")]
 
 
 @pytest.fixture

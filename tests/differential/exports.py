@@ -6,11 +6,10 @@ NumPy's in either run, and views, so that nobody sets the shape of an array of o
 
 from __future__ import annotations
 
-from lazynp.protocols import BUFFERS
 from tests.differential.operands import basic_key, is_array, target
 from tests.differential.writer import Writer
 
-_BUFFER = "memoryview({})" if BUFFERS else "{}.data"  # the twin has buffers from Python 3.12 on
+_BUFFER = "memoryview({})"
 
 
 def _outside(w: Writer) -> str | None:

@@ -13,7 +13,7 @@ import lazynp as np
 from lazynp.arrays import node_of
 from lazynp.engine import realize
 from lazynp.graph.size import Size, Trace, gcd, recipe
-from lazynp.schedule.canonicalise import canonicalise, canonicalise_in_python, without_sizes
+from lazynp.schedule.canonicalise import canonicalise, without_sizes
 from lazynp.values import config
 
 pytestmark = pytest.mark.usefixtures("recorded")
@@ -115,18 +115,17 @@ def test_a_thousand_shapes_are_planned_a_few_times() -> None:
         realize.forget_plans()
 
 
-def test_the_two_forms_of_a_key_name_the_same_sizes() -> None:
+def test_a_key_without_sizes_names_them() -> None:
     def wanted(n: int, m: int) -> Any:
         x = np.asarray(numpy.ones((n, m)))
         y = np.pad(x[1:, ::-1] * 2 + x[:-1], 3).sum(axis=0)
         return [node_of(np.concatenate([y, np.arange(5.0), y])[2:])]
 
     with config.override(backend=None, tier="auto", eager=False):
-        for walk in (canonicalise, canonicalise_in_python):
-            first, extents = without_sizes(walk(wanted(4, 6)).key)
-            other, others = without_sizes(walk(wanted(40, 19)).key)
-            assert first == other and len(extents) == len(others) and set(extents) > {4, 6} and set(others) > {40, 19}
-            assert without_sizes(walk(wanted(4, 4)).key)[0] != first
+        first, extents = without_sizes(canonicalise(wanted(4, 6)).key)
+        other, others = without_sizes(canonicalise(wanted(40, 19)).key)
+        assert first == other and len(extents) == len(others) and set(extents) > {4, 6} and set(others) > {40, 19}
+        assert without_sizes(canonicalise(wanted(4, 4)).key)[0] != first
 
 
 def test_what_is_noted_of_sizes_decides_whom_a_trace_serves() -> None:

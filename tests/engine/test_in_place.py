@@ -112,7 +112,6 @@ x *= y[3]
 """.strip().splitlines()
 
 
-@pytest.mark.skipif(not core.native, reason="the loops are the native core's")
 @pytest.mark.parametrize("update", ALONE)
 def test_one_operation_is_written_by_its_own_loop(update: str, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs, ours = {"x": fresh(numpy, SIZE), "y": fresh(numpy, SIZE) * 2}, {"x": made(np, SIZE), "y": made(np, SIZE) * 2}
@@ -437,7 +436,6 @@ def test_the_result_of_a_write_is_a_plain_value_again() -> None:
     assert buffer.exclusive() or buffer.alone()
 
 
-@pytest.mark.skipif(not core.native, reason="the Python twin copies as NumPy does")
 @pytest.mark.parametrize("dtype", ["f8", "u1", "c16"])
 def test_threads_copy_what_numpy_copies(dtype: str) -> None:
     rng = numpy.random.default_rng(5)

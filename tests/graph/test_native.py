@@ -1,4 +1,4 @@
-"""The native graph beside its Python twin: nodes mean the same, and both walks tell the same programs apart."""
+"""The native graph: nodes, the walk beside its model in Python, and what is recorded natively beside what functions in Python record."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lazynp.graph import _python, build, errstate, native
+import lazynp
+from lazynp.graph import build, errstate
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, caller
 from lazynp.schedule import cost
-from lazynp.schedule.canonicalise import Program, canonicalise, canonicalise_in_python
+from lazynp.schedule.canonicalise import Entry, Program, canonicalise
 from lazynp.values.buffer import Buffer
+from tests.graph import walk
 
 FLOAT = np.dtype(np.float64)
-NODES = [_python.Node, Node] if native.native else [_python.Node]
 
 
 def leaf(*shape: int, dtype: Any = FLOAT) -> Node:
     return build.buffer(np.ones(shape, dtype))
 
 
-@pytest.mark.parametrize("kind", NODES)
-def test_a_node_is_what_it_was_made_of(kind: Any) -> None:
-    x = kind(o.BUFFER, (), None, FLOAT, (3,))
+def test_a_node_is_what_it_was_made_of() -> None:
+    x = Node(o.BUFFER, (), None, FLOAT, (3,))
     site = caller()
-    y = kind(o.ADD, (x, x), None, FLOAT, (3,), site)
+    y = Node(o.ADD, (x, x), None, FLOAT, (3,), site)
     assert (y.op, y.src, y.arg, y.dtype, y.shape, y.site, y.depth) == (o.ADD, (x, x), None, FLOAT, (3,), site, 1)
     assert (x.depth, x.site, x.buffer, x.error, x.computed, x.err) == (0, None, None, None, False, errstate.DEFAULT)
     assert y.number > x.number
     assert repr(y) == "<ADD float64 (3,)>"
     with np.errstate(all="ignore"):
-        z = kind(op=o.ADD, src=(y, x), arg=None, dtype=FLOAT, shape=(3,), site=None)
+        z = Node(op=o.ADD, src=(y, x), arg=None, dtype=FLOAT, shape=(3,), site=None)
     assert z.err.kinds == 0 and z.depth == 2
     z.err, z.site, z.error, z.computed = errstate.DEFAULT, site, ValueError(), True
     assert z.err is errstate.DEFAULT and z.site == site and isinstance(z.error, ValueError) and z.computed is True
@@ -52,21 +52,19 @@ def test_a_node_is_what_it_was_made_of(kind: Any) -> None:
     assert died() is None
 
 
-@pytest.mark.parametrize("kind", NODES)
-def test_a_node_refuses_what_makes_none(kind: Any) -> None:
+def test_a_node_refuses_what_makes_none() -> None:
     with pytest.raises(TypeError):
-        kind(o.ADD)
+        Node(o.ADD)
     with pytest.raises((TypeError, AttributeError)):
-        kind(o.ADD, (1, 2), None, FLOAT, ())
+        Node(o.ADD, (1, 2), None, FLOAT, ())
 
 
-@pytest.mark.parametrize("kind", NODES)
-def test_cycles_through_nodes_are_collected(kind: Any) -> None:
+def test_cycles_through_nodes_are_collected() -> None:
     class Handler:
         node: Any
 
     handler = Handler()
-    x = kind(o.BUFFER, (), None, FLOAT, ())
+    x = Node(o.BUFFER, (), None, FLOAT, ())
     x.err = errstate.State({"divide": "call"}, handler)
     handler.node = x
     died = weakref.ref(handler)
@@ -75,11 +73,10 @@ def test_cycles_through_nodes_are_collected(kind: Any) -> None:
     assert died() is None
 
 
-@pytest.mark.parametrize("kind", NODES)
-def test_a_long_chain_goes_without_deep_recursion(kind: Any) -> None:
-    x = kind(o.BUFFER, (), None, FLOAT, ())
+def test_a_long_chain_goes_without_deep_recursion() -> None:
+    x = Node(o.BUFFER, (), None, FLOAT, ())
     for _ in range(300_000):
-        x = kind(o.NEGATIVE, (x,), None, FLOAT, ())
+        x = Node(o.NEGATIVE, (x,), None, FLOAT, ())
     del x
 
 
@@ -141,13 +138,18 @@ def program(choices: random.Random) -> tuple[list[Node], list[Node]]:
 def summary(form: Any) -> tuple[Any, ...]:
     """What a canonical form says, without its nodes: whoever holds these has a say."""
     nodes = [[node.number for node in some] for some in (form.nodes, form.wanted, form.walked)]
-    structure = Program.of(form)
     scalars = [repr(value) for value in form.scalars]
-    return nodes, form.buffers, form.integers, scalars, form.moves, structure.entries, structure.outputs, structure.errors
+    if isinstance(form, walk.Form):
+        raw, outputs = walk.structure(form.key)
+        entries = [Entry(op, src, arg, node.dtype, node.shape) for (op, src, arg), node in zip(raw, form.nodes, strict=True)]
+    else:
+        structure = Program.of(form)
+        entries, outputs = structure.entries, structure.outputs
+    return nodes, form.buffers, form.integers, scalars, form.moves, entries, outputs
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_both_walks_find_the_same_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_walk_and_its_model_find_the_same_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 2:
         monkeypatch.setattr(cost, "KEPT_BYTES", 8)
     choices = random.Random(seed)
@@ -155,10 +157,10 @@ def test_both_walks_find_the_same_program(seed: int, monkeypatch: pytest.MonkeyP
     reverse: dict[Any, Any] = {}
     for _ in range(1500):
         wanted, held = program(choices)
-        form = canonicalise(wanted)
+        form: Any = canonicalise(wanted)
         key, ours = form.key, summary(form)
         del form
-        form = canonicalise_in_python(wanted)
+        form = walk.canonicalise(wanted)
         assert equal.setdefault(key, form.key) == form.key
         assert reverse.setdefault(form.key, key) == key
         assert summary(form) == ours
@@ -169,9 +171,27 @@ def test_both_walks_find_the_same_program(seed: int, monkeypatch: pytest.MonkeyP
 def test_large_numbers_are_parts_of_a_program() -> None:
     x = build.expand(build.const(1.0, FLOAT), (1 << 40,))
     y = Node(o.SLICE, (x,), ((1 << 35, -(1 << 33)),), FLOAT, (1 << 3,))
-    ours, theirs = canonicalise([y]), canonicalise_in_python([y])
-    assert Program.of(ours).entries == Program.of(theirs).entries
-    assert ours.integers == theirs.integers == [1 << 35]
+    ours, model = canonicalise([y]), walk.canonicalise([y])
+    assert summary(ours) == summary(model)
+    assert ours.integers == [1 << 35]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        lambda: [1],
+        lambda: [Node(o.CONST, (), 1, FLOAT, ())],
+        lambda: [Node(o.NEGATIVE, (leaf(3),), None, np.dtype("M8[s]"), (3,))],
+        lambda: [Node(o.SLICE, (leaf(3),), (1,), FLOAT, (3,))],
+        lambda: [Node(o.IOTA, (), None, FLOAT, (3,))],
+    ],
+    ids=["no node", "a number of Python's", "a dtype of NumPy's alone", "no slice", "no range"],
+)
+def test_what_is_no_graph_is_refused(nodes: Any) -> None:
+    with pytest.raises(TypeError, match="no graph"):
+        canonicalise(nodes())
+    y = Node(o.NEGATIVE, (leaf(3),), None, FLOAT, (3,))
+    assert canonicalise([y]).nodes[-1] is y
 
 
 def test_what_failed_is_raised_again_and_the_walk_still_works() -> None:
@@ -185,7 +205,7 @@ def test_what_failed_is_raised_again_and_the_walk_still_works() -> None:
     assert canonicalise([y]).nodes[-1] is y
 
 
-def test_a_walk_within_a_walk() -> None:
+def test_arguments_of_calls_are_compared_without_running_code() -> None:
     inner: list[Any] = []
 
     class Argument:
@@ -196,13 +216,41 @@ def test_a_walk_within_a_walk() -> None:
             return 1
 
         def __eq__(self, other: object) -> bool:
-            return self is other
+            inner.append(canonicalise([y]).nodes[-1])
+            return True
 
     y = Node(o.NEGATIVE, (leaf(3),), None, FLOAT, (3,))
     call = Node(o.CALL, (y,), ("f", Argument()), FLOAT, (3,))
-    found = canonicalise([call])
-    assert found.nodes[-1] is call and set(inner) == {y}
-    assert hash(found.key) is not None
+    other = Node(o.CALL, (y,), ("f", Argument()), FLOAT, (3,))
+    again = Node(o.CALL, (y,), call.arg, FLOAT, (3,))
+    found = canonicalise([call, other, again])
+    assert not inner and len(found.nodes) == len(canonicalise([call, other]).nodes)
+    assert hash(found.key) == hash(found.key) and set(inner) == {y}
+
+
+def test_equal_arguments_of_calls_are_one() -> None:
+    def calls(argument: Any) -> list[Node]:
+        return [Node(o.CALL, (x,), ("f", argument()), FLOAT, (3,)) for _ in range(2)]
+
+    x = leaf(3)
+    for equal in (lambda: (1.5, "a" * int("2")), lambda: np.dtype("f4"), lambda: (len, int, b"x" * int("1")), lambda: (True, 2j, 10**30)):
+        assert len(set(canonicalise(calls(equal)).nodes)) == 2  # the leaf, and one call
+    for other in (lambda: [1].index, object, lambda: (1, np.array(3))):
+        assert len(set(canonicalise(calls(other)).nodes)) == 3
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_a_walk_leaves_the_collector_as_it_is(collects: bool) -> None:
+    y = Node(o.NEGATIVE, (leaf(3),), None, FLOAT, (3,))
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        canonicalise([y])
+        with pytest.raises(TypeError):
+            canonicalise([1])  # type: ignore[list-item]
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_threads_walk_one_graph() -> None:
@@ -221,23 +269,29 @@ def test_threads_walk_one_graph() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    # A walk that finds another one under way (the collector may run code in the midst of it) leaves the graph to the twin.
-    # What another walk holds at that moment is held by somebody, and listed behind the rest: it may be kept.
-    native, twins = canonicalise([top]).key, canonicalise_in_python([top]).key
-    assert len(keys) == 800
-    assert {key[: len(native)] if isinstance(key, bytes) else key[0] for key in keys} <= {native, native[0], twins[0]}
+    assert len(keys) == 800 and set(keys) == {canonicalise([top]).key}
 
 
 # Recording ------------------------------------------------------------------------------------------------------------------------
 
 RECORDED = """
-import itertools, operator, sys, warnings
+import itertools, operator, os, sys, types, warnings
 import numpy
+
+if sys.argv[2] == "plain":  # the natives of the graph are taken before the package is, and asked to record nothing
+    package = sys.modules["lazynp"] = types.ModuleType("lazynp")
+    package.__path__ = [os.environ["LAZYNP_PACKAGE"]]
+    from lazynp.graph import _native
+    _native.recorder = lambda slow, directs, operands, power: slow
+    _native.calls = lambda slow: slow
+    del sys.modules["lazynp"]
+
 import lazynp as np
 from lazynp.graph.node import line_of
 from lazynp.ndarray import ndarray, node_of
 from lazynp.scalars import is_scalar
 
+assert (np.add._recorder is None) == (sys.argv[2] == "plain")
 warnings.simplefilter("ignore")
 
 def shown(x, depth=3):
@@ -308,19 +362,17 @@ with np.errstate(divide="raise"):
 """
 
 
-@pytest.mark.skipif(not native.native, reason="nothing native was built")
 @pytest.mark.parametrize(
     ("share", "limit"),  # of all combinations one in so many
     [(29, "5"), *(pytest.param(1, limit, marks=pytest.mark.slow) for limit in ("0", "5", "12"))],
 )
-def test_what_is_recorded_is_what_the_twin_records(tmp_path: Path, limit: str, share: int) -> None:
+def test_what_is_recorded_natively_is_what_functions_in_python_record(tmp_path: Path, limit: str, share: int) -> None:
     script = tmp_path / "recorded.py"
     script.write_text(RECORDED)
+    environment = {**os.environ, "LAZYNP_TAPE_LIMIT": limit, "LAZYNP_PACKAGE": os.path.dirname(lazynp.__file__)}
     texts = []
-    for pure in ("0", "1"):
-        # Functions that the core has as C it computes where its twin records them.
-        environment = {**os.environ, "LAZYNP_PURE": pure, "LAZYNP_TAPE_LIMIT": limit, "LAZYNP_POLYNOMIALS": "0"}
-        done = subprocess.run([sys.executable, str(script), str(share)], env=environment, capture_output=True, text=True)
+    for how in ("native", "plain"):
+        done = subprocess.run([sys.executable, str(script), str(share), how], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         texts.append(done.stdout.splitlines())
     assert len(texts[0]) > 9000 // share

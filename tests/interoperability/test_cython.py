@@ -15,10 +15,9 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.protocols import BUFFERS
 from lazynp.values import config
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BUFFERS, reason="the twin has buffers from Python 3.12 on")]
+pytestmark = pytest.mark.slow
 
 SOURCE = """
 # cython: language_level=3

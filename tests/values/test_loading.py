@@ -42,7 +42,7 @@ EXPRESSIONS = [
     "lambda np, a: np.partition(a, 7)[7] + a.reshape(-1, 100).mean(axis=0)[3] + np.where(a > 5, a, 0).std()",
     "lambda np, a: (a + 1j * a).imag.sum() + np.log1p(a).sum() + (a % 7).astype('int8').sum()",
 ]
-SWITCHES = [{}, {"LAZYNP_TIER": "compiled"}, {"LAZYNP_PURE": "1", "LAZYNP_TAPE_LIMIT": "0"}, {"LAZYNP_BACKEND": "numpy"}]
+SWITCHES = [{}, {"LAZYNP_TIER": "compiled"}, {"LAZYNP_TAPE_LIMIT": "0"}, {"LAZYNP_BACKEND": "numpy"}]
 
 
 def run(program: str, tmp_path: Path, **switches: str) -> str:

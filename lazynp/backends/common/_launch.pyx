@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, binding=True
-"""The native launcher of a schedule's kernels; ``compiled.Launcher`` is its twin.
+"""The native launcher of a schedule's kernels; ``compiled.Launcher`` runs those that are watched while they run, or run on a GPU.
 
-In: launchers.  Out: what runs all of them in one call.  Promise: the same buffers, errors and exceptions as from the twin.
+In: launchers.  Out: what runs all of them in one call.  Promise: the same buffers, errors and exceptions as from that.
 """
 
 from cpython.object cimport PyObject, PyTypeObject
@@ -17,7 +17,7 @@ cdef extern from "Python.h":
 cdef extern from "launch.h":
     PyTypeObject* buffer_class
     Py_ssize_t at_array, at_lease, at_shared, at_views, at_ends, at_address, at_block, at_dtype, at_shape
-    PyObject* twins
+    PyObject* launcher_names
     PyObject* allocate_name
     PyObject* updated_name
     PyObject* kernel_error
@@ -48,9 +48,9 @@ PyType_Ready(&kernels_type)
 
 
 def bind(dict names, error):
-    """Take the names of the twins' module, of which ``allocate`` and ``updated`` find memory, and the exception of an index out of range."""
-    global twins, kernel_error
-    twins, kernel_error = _keep(names), _keep(error)
+    """Take the names of the module of ``Launcher``, of which ``allocate`` and ``updated`` find memory, and the exception of an index out of range."""
+    global launcher_names, kernel_error
+    launcher_names, kernel_error = _keep(names), _keep(error)
 
 
 def kernels(list steps, list inputs, tuple outputs, int entries):

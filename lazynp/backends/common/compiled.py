@@ -10,12 +10,11 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from ctypes import memmove
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import ExecutionError, Layout, Plan
-from lazynp.backends.common import interrupts
+from lazynp.backends.common import _launch, interrupts  # type: ignore[attr-defined]
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.common.rechecks import Flagged
 from lazynp.codegen import pipeline
@@ -35,11 +34,6 @@ from lazynp.values.loading import load
 if TYPE_CHECKING:
     from lazynp.backends.common.target import Target
     from lazynp.graph.progress import Run
-
-_native: Any = None
-if not TYPE_CHECKING and not config.pure:
-    with suppress(Exception):  # ``array/core.py`` says why, for all of the native parts
-        from lazynp.backends.common import _launch as _native
 
 PARALLEL_WORK = 200_000.0  # cost units from which more than one thread is worth waking
 SIZED = ("template", "integers", "outputs", "taken", "updates", "workspaces", "saved")  # what of a launcher depends on sizes
@@ -122,7 +116,7 @@ class Launcher:
     @property
     def natively(self) -> bool:
         """Tell whether the native launcher can do this."""
-        return _native is not None and type(self) is Launcher and self.counters is None
+        return type(self) is Launcher and self.counters is None
 
     def ready(self) -> None:
         """Make what runs; all numbers are known."""
@@ -264,12 +258,11 @@ def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) 
 
 
 def native_fill(launcher: Launcher) -> Any:
-    """Return ``launcher.fill`` of the native launcher; None where there is none."""
-    return None if _native is None else _native.kernels([(launcher, [])], [], (), 0).fill
+    """Return ``launcher.fill`` of the native launcher."""
+    return _launch.kernels([(launcher, [])], [], (), 0).fill
 
 
-if _native is not None:
-    _native.bind(globals(), KernelError)
+_launch.bind(globals(), KernelError)
 
 
 class LibraryStep:
@@ -373,15 +366,15 @@ class CompiledPlan:
         """Make what runs; all numbers are known."""
         for step, _ in self.steps:
             step.ready()
-        if _native is not None and all(isinstance(step, Launcher) and step.natively for step, _ in self.steps):
-            self.kernels = _native.kernels(self.steps, self.inputs, self.outputs, self.entries)
+        if all(isinstance(step, Launcher) and step.natively for step, _ in self.steps):
+            self.kernels = _launch.kernels(self.steps, self.inputs, self.outputs, self.entries)
             self.threaded = any(step.threaded for step, _ in self.steps)
             self.fused = sum([step.fused for step, _ in self.steps])
             self.saved = sum([step.saved for step, _ in self.steps])
             return
         for step, _ in self.steps:
             if isinstance(step, Launcher) and step.natively:
-                step.native = _native.kernels([(step, [])], [], (), self.entries).step
+                step.native = _launch.kernels([(step, [])], [], (), self.entries).step
 
     def sized(self, results: list[Size]) -> Callable[[Numbers, Program], CompiledPlan]:
         """Return what makes the plan of the same program with other sizes; the numbers that it needs are added to ``results``."""

@@ -49,7 +49,7 @@ typedef struct {
 /* Given by the module: */
 static PyTypeObject* buffer_class;
 static Py_ssize_t at_array, at_lease, at_shared, at_views, at_ends, at_address, at_block, at_dtype, at_shape;
-static PyObject *twins, *allocate_name, *updated_name; /* the names of the module of the twins, by which both find the same functions */
+static PyObject *launcher_names, *allocate_name, *updated_name; /* the names of the module of `Launcher`, by which both find the same functions */
 static PyObject *kernel_error, *address_name, *retyped_name;
 
 #define SLOT(X, AT) (*(PyObject**)((char*)(X) + (AT)))
@@ -66,7 +66,7 @@ static int64_t address_of(PyObject* buffer) {
 }
 
 static PyObject* named(PyObject* name) { /* borrowed */
-    PyObject* found = PyDict_GetItemWithError(twins, name);
+    PyObject* found = PyDict_GetItemWithError(launcher_names, name);
     if (found == NULL && !PyErr_Occurred()) PyErr_SetObject(PyExc_NameError, name);
     return found;
 }

@@ -29,8 +29,8 @@ from typing import Any, Final
 from lazynp.backends.base import ExecutionError
 from lazynp.backends.common.ownership import Claim
 from lazynp.graph import filters, floating, report
+from lazynp.graph._native import marks
 from lazynp.graph.errstate import current
-from lazynp.graph.native import marks
 from lazynp.graph.node import site_of
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program

@@ -21,11 +21,10 @@ from lazynp.backends.llvm import threads
 from lazynp.values import config
 
 _native: Any = None
-if not config.pure:
-    try:
-        from lazynp.backends.llvm import _background as _native  # type: ignore[attr-defined, no-redef]
-    except ImportError:  # it was not built
-        _native = None
+try:
+    from lazynp.backends.llvm import _background as _native  # type: ignore[attr-defined, no-redef]
+except ImportError:  # its thread is one of POSIX
+    _native = None
 
 # LLVM's functions in the order of ``background.h``, and what llvmlite says that they take and return: by letters, a reference or an address
 # is ``p``, a text ``s``, the place of a text ``S``.

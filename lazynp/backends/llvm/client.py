@@ -24,11 +24,10 @@ from lazynp.values import config, forking
 from lazynp.values.loading import load
 
 _native: Any = None
-if not config.pure:
-    try:
-        from lazynp.backends.llvm import _background as _native  # type: ignore[attr-defined, no-redef]
-    except ImportError:  # it was not built
-        _native = None
+try:
+    from lazynp.backends.llvm import _background as _native  # type: ignore[attr-defined, no-redef]
+except ImportError:  # its thread is one of POSIX
+    _native = None
 
 STARTS: Final = 4  # processes that a program starts which end with work undone; then no more
 BEGINNING: Final = (  # of the process: what imports NumPy is left out of the package

@@ -5,26 +5,20 @@ Promise: the bits of the kernels that ``codegen/reduce.py`` describes, whatever 
 program is compiled and afterwards.
 
 NumPy's own order is another one, and depends on the layout.  But its loops combine element with element, and along an axis that is not the
-innermost one of contiguous memory they combine row after row; of these two things the order is made.  Where the native
-core was built, float32 and float64 are reduced in C (``ordered.h``), of which this is the twin.
+innermost one of contiguous memory they combine row after row; of these two things the order is made.  Sums and products
+of float32 and float64 are made in C (``ordered.h``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.schedule.chunks import CHUNK, LANES, ROWS
-from lazynp.values import config
-
-_native: Any = None
-if not TYPE_CHECKING and not config.pure:
-    with suppress(Exception):  # ``array/core.py`` says why, for all of the native parts
-        from lazynp.backends.numpy import _ordered as _native
 
 Array = np.ndarray[Any, Any]
 GROUPS: Final = CHUNK // LANES
@@ -49,7 +43,7 @@ def unsigned(x: Any) -> Any:
     return x.astype(np.int64).astype(np.uint32)
 
 
-NATIVE: Final = {} if _native is None else {name: number for number, name in enumerate(_native.OPERATIONS)}
+NATIVE: Final = frozenset({"add", "multiply"})
 
 
 def reduce(name: str, x: Array, axes: tuple[int, ...], identity: Any) -> Array:
@@ -82,7 +76,7 @@ def reduce(name: str, x: Array, axes: tuple[int, ...], identity: Any) -> Array:
     x = np.ascontiguousarray(x)
     if dtype.char in "fd" and name in NATIVE:
         result = np.empty(kept, dtype)
-        _native.reduce(NATIVE[name], x, outer, n, width, identity, result)
+        core.reduce_in_order(name, x, outer, n, width, identity, result)
         return result
     loop: np.ufunc = getattr(np, name)
     result = _columns(loop, x.reshape(outer, n, width)) if width else _rows(loop, x.reshape(outer, n))

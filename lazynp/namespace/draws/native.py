@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.values import config
-
 _native: Any = None
-if not TYPE_CHECKING and not config.pure:
-    with suppress(Exception):  # ``array/core.py`` says why, for all of the native parts
+if not TYPE_CHECKING:
+    with suppress(ImportError):  # it wants integers of 128 bits, which not every compiler has
         from lazynp.namespace.draws import _native
 
 SEED: Final = 30

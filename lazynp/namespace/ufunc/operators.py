@@ -21,7 +21,7 @@ from lazynp.array.calls import answer, into, of_one, of_two, product
 from lazynp.array.hand import NUMBERS, is_much, let_go, memory_of, own_memory, writable
 from lazynp.bounds import DEPTH_CUT
 from lazynp.conversion import holds_ours
-from lazynp.graph import native
+from lazynp.graph import _native
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.errstate import current
@@ -532,15 +532,15 @@ def install(cls: type) -> None:
         methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
         methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
     if array:
-        native.register(ndarray, View, generic, wrap, node_of, DEPTH_CUT // 2)
+        _native.register(ndarray, View, generic, wrap, node_of, DEPTH_CUT // 2)
         methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 0) for name, of in (BINARY | COMPARE).items()}
         methods |= {f"__r{name}__": _recorder(methods[f"__r{name}__"], of, 1) for name, of in BINARY.items()}
         methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 2) for name, of in UNARY.items()}
-        methods["__getitem__"] = native.recorder(ndarray.__getitem__, {}, 3, False)
+        methods["__getitem__"] = _native.recorder(ndarray.__getitem__, {}, 3, False)
     for name, method in methods.items():
         setattr(cls, name, method)
 
 
 def _recorder(method: Method, of: str, operands: int) -> Method:
-    made: Method = native.recorder(method, UFUNCS[of]._directs, operands, of == "power")
+    made: Method = _native.recorder(method, UFUNCS[of]._directs, operands, of == "power")
     return made

@@ -19,7 +19,7 @@ import numpy as np
 
 from lazynp.array import calls, core, hand
 from lazynp.conversion import converted, loses_a_part, warn_complex
-from lazynp.graph import floating, native, special_values
+from lazynp.graph import _native, floating, special_values
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
@@ -141,7 +141,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
-        self._recorder = native.recorder(None, self._directs, 2 if numpy_ufunc.nin == 1 else 0, False)
+        self._recorder = _native.recorder(None, self._directs, 2 if numpy_ufunc.nin == 1 else 0, False)
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
@@ -649,7 +649,7 @@ def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) ->
         raise np._core._exceptions._UFuncOutputCastingError(function, "same_kind", dtype, wanted, number)  # type: ignore[attr-defined]
 
 
-ufunc.__call__ = native.calls(ufunc.__call__)  # type: ignore[method-assign]
+ufunc.__call__ = _native.calls(ufunc.__call__)  # type: ignore[method-assign]
 core.register_ufunc(ufunc)
 copyreg.pickle(UfuncType, lambda kind: (fallback.by_path, (kind.__name__,)))  # its own name is NumPy's
 UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}

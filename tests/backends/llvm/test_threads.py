@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from lazynp.array import core
 from lazynp.backends.llvm import threads
 from lazynp.values import config
 
@@ -68,8 +67,8 @@ def check(call, times, count=None):
         call(d.ctypes.data, count or threads.count())
     assert (d[2:] == times).all(), d
 """
-ALL = ("native_pool", "generated_pool", "python_pool")
-ENGINES = ALL if core.native and os.name != "nt" else ALL[1:]
+ALL = ("native_pool", "python_pool")
+ENGINES = ALL if os.name != "nt" else ALL[1:]
 NONE_SUCH = "from lazynp.backends.llvm import threads\nthreads._{0} = lambda: None\nthreads._{0}.__name__ = 'no'\n"
 
 
@@ -161,13 +160,3 @@ def test_without_the_variable_affinity_counts():
         program = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n" + program
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment)
         assert done.stdout == "1\n", done.stderr
-
-
-@pytest.mark.parametrize("windows", [False, True])
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64", "riscv64"])
-def test_the_pool_is_valid_for_every_system(windows, machine):
-    from lazynp.backends.llvm.toolchain import binding
-
-    module = binding().parse_assembly(threads.pool_ir(windows, machine))
-    module.verify()
-    assert any(function.name == "lz_parallel" for function in module.functions)

@@ -1,6 +1,6 @@
-/* Reductions in the order of kernels, in C: `ordered.py` is the twin, `codegen/reduce.py` says what the order is.
+/* Reductions in the order of kernels, which `codegen/reduce.py` says.
 
-   In: memory of floats or doubles whose rows are contiguous, its extents, an operation.  Out: the results.  Promise: the same bits as kernels and the twin. */
+   In: memory of floats or doubles whose rows are contiguous, its extents, an operation.  Out: the results.  Promise: the same bits as kernels. */
 
 #ifndef LAZYNP_ORDERED_H
 #define LAZYNP_ORDERED_H
@@ -112,16 +112,12 @@ enum { ORDERED_NO_OPERATION = -1, ORDERED_NO_MEMORY = -2 };
 #define ORDERED_BOTH(NAME, OP, OF) ORDERED_DEFINE(NAME, float, OP, OF) ORDERED_DEFINE(NAME, double, OP, OF)
 
 ORDERED_BOTH(add, ORDERED_ADD, ORDERED_AS_IT_IS)
-#ifdef ORDERED_PRODUCTS
 ORDERED_BOTH(multiply, ORDERED_MULTIPLY, ORDERED_AS_IT_IS)
-#endif
-#ifdef ORDERED_SQUARES
 ORDERED_BOTH(squares, ORDERED_ADD, ORDERED_SQUARE_APART)
 ORDERED_CHUNKS(add, float)
 ORDERED_CHUNKS(add, double)
 ORDERED_CHUNKS(squares, float)
 ORDERED_CHUNKS(squares, double)
-#endif
 
 /* How much scratch columns of n rows take, in elements. */
 static inline int64_t ordered_scratch(int64_t n) {
@@ -130,7 +126,6 @@ static inline int64_t ordered_scratch(int64_t n) {
     return (int64_t)levels * ORDERED_TOGETHER;
 }
 
-#ifdef ORDERED_PRODUCTS
 #define ORDERED_CALL(NAME, T)                                                                                          \
     if (width) ordered_columns_##NAME##_##T((const T*)x, outer, n, width, width, (T)identity, 0, (T*)out, (T*)stack);  \
     else ordered_rows_##NAME##_##T((const T*)x, outer, n, n, (T)identity, 0, (T*)out);                                 \
@@ -158,6 +153,5 @@ static int ordered_reduce(int op, int size, const char* x, int64_t outer, int64_
     free(stack);
     return failed;
 }
-#endif
 
 #endif

@@ -1,0 +1,70 @@
+"""The package's names where operations are recorded, which is wherever the native core loads.
+
+In: the namespace of the package.  Out: the same, with what lazynp answers itself, what it asks NumPy for, and the submodules.  Promise:
+modules of names that few programs use are loaded when somebody asks for one.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from lazynp import arrays  # first: the modules of the array object import each other, and this is the way in
+from lazynp.engine import devices
+from lazynp.namespace import methods, names, results, standard
+from lazynp.namespace.bridge import fallback, meeting
+from lazynp.namespace.ufunc import operators
+from lazynp.ndarray import ndarray
+from lazynp.scalars import generic
+from lazynp.values import config
+
+ROOMS = ("array", "memory", "schedule")
+"""Packages and modules whose names are public functions too: loaded before the functions take the names, and never after that."""
+
+
+def install(namespace: dict[str, Any]) -> None:
+    """Give the package's namespace its names."""
+    for room in ROOMS:
+        import_module(f"lazynp.{room}")
+        namespace[room] = names.on_demand(room)
+    operators.install(ndarray)
+    operators.install(generic)
+    methods.install(ndarray)
+    methods.install(generic)
+    methods.describe(ndarray, np.ndarray)
+    methods.at_hand(ndarray)
+    results.install()
+    namespace["ndarray"] = arrays.ndarray
+    namespace["__array_api_version__"] = standard.VERSION
+    namespace["__array_namespace_info__"] = fallback.published("__array_namespace_info__", standard.__array_namespace_info__, "lazynp")
+    namespace["__all__"] = sorted({*np.__all__, *names.PUBLIC})
+
+    def attribute(name: str) -> Any:
+        # `__path__` and the like are the module's own, also for who copied this function into another module, as it does all names
+        if name.startswith("__") and (name in namespace or name not in vars(np)):
+            raise AttributeError(f"module 'numpy' has no attribute {name!r}")
+        if name in names.OWN_MODULES:
+            return import_module(f"lazynp.{name}")
+        value = names.on_demand(name) if names.answers(name) else fallback.attribute(np, name)
+        namespace[name] = value
+        return value
+
+    namespace["__getattr__"] = attribute
+    namespace["__dir__"] = lambda: sorted({*dir(np), *names.PUBLIC, *names.OWN_MODULES})
+    for path, module in names.submodules().items():
+        if "." not in path:
+            namespace[path] = module
+        sys.modules[f"lazynp.{path}"] = module
+    devices.made_by(_gpus)
+    devices.settle()
+    if config.adaptors:
+        meeting.tell(meeting.NEIGHBOURS)
+
+
+def _gpus() -> Any:
+    from lazynp.namespace.device.gpus import GPUs  # modules that the processor alone has no use for
+
+    return GPUs()
