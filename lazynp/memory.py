@@ -22,7 +22,7 @@ from lazynp import arrays, bounds, layout, viewing
 from lazynp.array import core, hand
 from lazynp.conversion import asarray, from_numpy, mapped
 from lazynp.engine import devices
-from lazynp.graph import build
+from lazynp.graph import _native, build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, computed, force
@@ -690,6 +690,8 @@ def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
 def pending() -> list[Node]:
     """Return the nodes of arrays and scalars that wait to be computed, oldest first; the garbage collector knows the objects."""
     found: dict[Node, None] = {}
+    if not _native.pending():
+        return []
     for x in core.of_types(gc.get_objects(), (arrays.ndarray, *CLASSES)):
         # Another thread may have got no further than to make the object.
         if type(getattr(x, "_base", None)) is not arrays.ndarray:

@@ -94,6 +94,7 @@ typedef struct Chain {
     PyArrayObject* place; /* of a write, and of views of what it leaves: where that lies; NULL of all else */
     PyArrayObject* to;    /* of a write: the part that is written, with what its first source holds */
     Target target;        /* that part */
+    int passing;          /* references to the value that go with the statement which writes it now */
     PyObject* state; /* of errors, in which all steps were recorded */
     int minded;      /* errors of which somebody is told */
     Step step[CHAIN_STEPS];

@@ -47,7 +47,7 @@ static int put_meets(PyArrayObject* to, PyArrayObject* x, int ndim, const npy_in
    computed from just that. */
 static int put_ready(const Chain* self, const Chain* chain, int k, int* meets) {
     *meets = 0;
-    if (Py_REFCNT(chain->cell[k]) != 1 || chain->users != 1 || chain->whole || (self->users && self->runner != PyThreadState_Get())) return 0;
+    if (Py_REFCNT(chain->cell[k]) != 1 + self->passing || chain->users != 1 || chain->whole || (self->users && self->runner != PyThreadState_Get())) return 0;
     if (self->arrays > 1 && self->source[1] && WAITS(self->source[1])) return 0;
     for (int j = 0; j < chain->arrays; j++) {
         int how = put_meets(self->to, chain->array[j], chain->ndim, chain->dims);
@@ -61,6 +61,15 @@ static int put_ready(const Chain* self, const Chain* chain, int k, int* meets) {
 
 #define PUT_NS 5e5 /* nanoseconds that other threads of the program wait for, at most: none of them may run while a part is written that a tape computes from operands */
 
+/* Whether no step after `k` reads what lies where its result is put: it may be written as soon as it is computed. */
+static int put_overwrites(const Chain* self, const Outs* outs, int k, PyArrayObject* to) {
+    if (self->wide) return 0;
+    for (int later = k + 1; later < self->steps; later++)
+        for (int o = 0; outs->wanted[later] && o < self->step[later].loops->nin; o++)
+            if (self->step[later].of[o].kind == OF_ARRAY && put_meets(to, self->array[self->step[later].of[o].number], self->ndim, self->dims)) return 0;
+    return 1;
+}
+
 /* Which of a tape's results are put where they are to lie. */
 static void puts_of(const Chain* self, Outs* outs) {
     int meets;
@@ -69,14 +78,19 @@ static void puts_of(const Chain* self, Outs* outs) {
         const Chain* put = self->cell[k] ? self->put[k] : NULL;
         if (put == NULL || !put_ready(put, self, k, &meets)) continue;
         outs->given[k] = outs->alone = 1, outs->over |= meets;
-        if (!meets && put->target.ndim == 1 && put->target.strides[0] == put->target.size) outs->to[k] = put->target.data;
+        if (put->target.ndim == 1 && put->target.strides[0] == put->target.size && (!meets || put_overwrites(self, outs, k, put->to))) outs->to[k] = put->target.data, outs->is_over[k] = (char)meets;
         else outs->put[k] = &put->target, outs->puts++; /* when all steps of a block have read what lies there */
     }
 }
 
+#define COPY_SHARED (1 << 20) /* bytes, from which on several threads copy */
+static void place_copied(const Place* to, const char* from, const npy_intp* strides, npy_intp elements, npy_intp size);
+static int place_whole(PyArrayObject* x, Place* to);
+
 /* Write a value that lies in memory. */
 static int put_copy(Chain* self) {
     PyArrayObject *value = self->array[0] ? (PyArrayObject*)Py_NewRef((PyObject*)self->array[0]) : source_array(self->source[0]), *array, *laid;
+    Place place;
     if (value == NULL) return -1;
     if (size_of(value) != size_of(self->to) || PyArray_TYPE(value) != PyArray_TYPE(self->to)) { /* nothing is written behind the part */
         Py_DECREF(value);
@@ -88,7 +102,8 @@ static int put_copy(Chain* self) {
         Py_XDECREF(array), Py_DECREF(value);
         if ((value = laid) == NULL) return -1;
     }
-    target_put(&self->target, 0, size_of(value), PyArray_BYTES(value));
+    if (PyArray_NBYTES(value) >= COPY_SHARED && place_whole(self->to, &place)) place_copied(&place, PyArray_BYTES(value), PyArray_STRIDES(value), size_of(value), PyArray_ITEMSIZE(value));
+    else target_put(&self->target, 0, size_of(value), PyArray_BYTES(value));
     put_finish(self);
     return Py_DECREF(value), 0;
 }

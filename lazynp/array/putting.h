@@ -91,23 +91,28 @@ static inline int is_place_of(PyArrayObject* x, const Place* at) {
     return whole.low <= part.low && part.high <= whole.high;
 }
 
-/* Have `value`, which waits, written into a place of what `a` shows, later: whether that was recorded.  `part`: see `shown_by_one`; `there`: an array that shows the place, or NULL.  No code of a program's runs, nor has
-   since the place was looked at. */
-static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part, PyArrayObject* there) {
-    Chain *from = IS_CHAIN(value) ? CHAIN_OF(value) : NULL, *self;
-    PyArrayObject *x = put_place(a), *to;
+/* Whether a write of `value`, which waits, into a place of `x` can be recorded. */
+static int put_fits(PyArrayObject* x, const Place* at, PyObject* value) {
+    const Chain* from = IS_CHAIN(value) ? CHAIN_OF(value) : NULL;
+    if (kept_count == 0 || from == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
+    if (from->size == 0 || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
+    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !is_place_of(x, at)) return 0;
+    return !may_overlap_itself(at->ndim, at->dims, at->strides, PyArray_ITEMSIZE(x)); /* backwards, or elements that are shown several times */
+}
+
+/* Have `value`, which fits, written into a place of `x`, which `a` shows, later: whether that was recorded.  `there`: an array that shows the place, or NULL; `passing`: references to
+   the value that go with the statement. */
+static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value, PyArrayObject* there, int passing) {
+    Chain *from = CHAIN_OF(value), *self;
+    PyArrayObject* to;
     Cell* old = NULL;
     int read = !poisons_now;
-    if (kept_count == 0 || from == NULL || x == NULL || from->place || from->view || from->failed || from->users || lies_otherwise(from) || step_type(from, STEP_OF(value)) != PyArray_TYPE(x)) return 0;
-    if (from->size == 0 || from->ndim != at->ndim || !same_lengths(from->dims, at->dims, at->ndim)) return 0;
-    if (PyArray_NDIM(x) == 0 || PyArray_NDIM(x) > PLACE_AXES || at->ndim > AXES || size_of(x) > limit_now() || !PyArray_ISBEHAVED(x) || waiting_count >= CHAINS_MOST || !is_place_of(x, at) || !shown_by_one(a, x, part)) return 0;
-    if (may_overlap_itself(at->ndim, at->dims, at->strides, PyArray_ITEMSIZE(x))) return 0; /* backwards, or elements that are shown several times */
     if ((to = there ? (PyArrayObject*)Py_NewRef((PyObject*)there) : raw_view(x, at->ndim, at->dims, at->strides, at->data)) == NULL) return PyErr_Clear(), 0;
     if ((WAITS(a) && (old = chain_cell()) == NULL) || (self = chain_new(from->state, 0, PyArray_NDIM(x), PyArray_DIMS(x), size_of(x))) == NULL) {
         Py_DECREF(to), Py_XDECREF(old);
         return PyErr_Clear(), 0;
     }
-    self->closed = PUT, self->to = to, self->flat = PyArray_IS_C_CONTIGUOUS(x) != 0;
+    self->closed = PUT, self->to = to, self->passing = passing, self->flat = PyArray_IS_C_CONTIGUOUS(x) != 0;
     memcpy(self->strides, PyArray_STRIDES(x), (size_t)PyArray_NDIM(x) * sizeof(npy_intp)), self->offset = 0;
     target_of(&self->target, to);
     self->array[0] = self->array[1] = NULL, self->source[0] = source_new(value), self->arrays = self->sources = 1;
@@ -130,6 +135,72 @@ static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part, P
     tapes_sound("put");
     if (!read) target_poison(&self->target);
     return 1;
+}
+
+/* The same where nobody but the cell `a` shows the memory.  `part`: see `shown_by_one`.  No code of a program's runs, nor has since the place was looked at. */
+static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part, PyArrayObject* there) {
+    PyArrayObject* x = put_place(a);
+    return x && size_of(x) <= limit_now() && put_fits(x, at, value) && shown_by_one(a, x, part) && put_made(a, x, at, value, there, 0);
+}
+
+/* Compute `value`, which waits and fits, into a place of `to`, what a large array `a` shows of memory that is its own: whether that was done; 0, perhaps with an exception.  `passing`:
+   whether nobody but the statement has the value. */
+static int large_put(PyObject* a, PyArrayObject* to, const Place* at, PyObject* value, int passing) {
+    PyObject *cell, *there = shown_at(to, at->ndim, at->dims, at->strides, at->data);
+    Cell* written;
+    int done = 0;
+    if (there == NULL) return 0;
+    PyArray_ENABLEFLAGS(to, NPY_ARRAY_WRITEABLE);
+    PyArray_ENABLEFLAGS((PyArrayObject*)there, NPY_ARRAY_WRITEABLE);
+    Py_INCREF(a);
+    written = writing_begin(a);
+    cell = cell_of(Py_NewRef((PyObject*)to), NULL);
+    if (cell && IS_CHAIN(value) && put_made((Cell*)cell, to, at, value, (PyArrayObject*)there, passing)) { /* the value first, which may be put where it is to lie */
+        done = tape_settle(CHAIN_OF(value)) == 0;
+        if (done && IS_CHAIN(cell)) done = tape_settle(CHAIN_OF(cell)) == 0;
+    }
+    writing_end(written);
+    Py_XDECREF(cell), Py_DECREF(there), Py_DECREF(a);
+    return done;
+}
+
+/* What a large array shows, where tapes compute what is large, and it may be written; NULL where it is not, or is small. */
+static PyArrayObject* large_place(PyObject* a) {
+    PyArrayObject *to, *memory;
+    Cell* root;
+    int own;
+    if (first_left <= 0 || Py_TYPE(a) != array_type || !is_large(a) || ((Cell*)a)->readonly != Py_False) return NULL;
+    to = large_memory(a, &root, &memory, &own);
+    return to && own && size_of(to) > limit_now() ? to : NULL;
+}
+
+/* `a[key] = value` of a large part, where the value waits: whether it was written where it is to lie; 0, perhaps with an exception. */
+static int large_put_into(PyObject* a, PyObject* key, PyObject* value) {
+    PyArrayObject* to;
+    Place at;
+    if (!IS_CHAIN(value) || CHAIN_OF(value)->size <= limit_now() || !is_basic(key) || large_place(a) == NULL) return 0;
+    cell_ready();
+    if (!IS_CHAIN(value) || (to = large_place(a)) == NULL) return 0;
+    return place_of(to, key, &at) && put_fits(to, &at, value) && large_put(a, to, &at, value, is_passing(value));
+}
+
+/* `v op= b` of a large part: a new reference to it when done; NULL, perhaps without an exception, where it is done otherwise. */
+static PyObject* large_put_in_place(Loops* loops, PyObject* v, PyObject* b) {
+    PyArrayObject* to;
+    PyObject* made;
+    Place at;
+    int done = 0, passing = is_passing(b);
+    if (((Cell*)v)->base == Py_None || large_place(v) == NULL) return NULL; /* a value is exchanged for another one */
+    made = step_next(loops, v, b);
+    if (made == NULL && !PyErr_Occurred()) made = chain_step(loops, v, b);
+    if (made) cell_ready();
+    if (made && IS_CHAIN(made) && (to = large_place(v)) && place_whole(to, &at) && put_fits(to, &at, made)) { /* code of a program's may have run until here */
+        if (passing && IS_CHAIN(b) && CHAIN_OF(b) == CHAIN_OF(made) && !((Cell*)b)->readers && !((Cell*)b)->waiting_views && !((Cell*)b)->weakrefs) forget_cell(b);
+        done = large_put(v, to, &at, made, Py_REFCNT(made) == 1);
+        if (!done && !PyErr_Occurred()) PyErr_NoMemory();
+    }
+    Py_XDECREF(made);
+    return done ? Py_NewRef(v) : NULL;
 }
 
 /* Whether `value` is the view of what `a` waits to be written to that `key` names: the end of `a[key] op= ...`. */

@@ -505,6 +505,8 @@ static int copied_into(PyObject* a, PyObject* key, PyObject* b) {
 
 static PyObject* put_in_place(Loops* loops, PyObject* v, PyObject* b);
 static int put_into(PyObject* a, PyObject* key, PyObject* value);
+static PyObject* large_put_in_place(Loops* loops, PyObject* v, PyObject* b);
+static int large_put_into(PyObject* a, PyObject* key, PyObject* value);
 static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
     PyObject *q, *found;
@@ -512,6 +514,7 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     int done;
     if ((found = in_place_recorded(op, a, b)) || PyErr_Occurred()) return found;
     if (waiting_count && op < POW && binary_loops[op].ufunc && ((found = put_in_place(&binary_loops[op], a, b)) || PyErr_Occurred())) return found;
+    if (first_left > 0 && op < POW && binary_loops[op].ufunc && is_large(a) && ((found = large_put_in_place(&binary_loops[op], a, b)) || PyErr_Occurred())) return found;
     if (!SETTLED) return NULL;
     x = plain_of(a), y = plain_of(b);
     if (x && (y || is_number(b)) && op < BINARIES && binary_loops[op].ufunc && direct_into_few(&binary_loops[op], x, y, b)) return Py_NewRef(a);
@@ -927,7 +930,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed, tried;
-    if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && masked_into(a, key, value)) || (!PyErr_Occurred() && put_into(a, key, value)) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
+    if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && masked_into(a, key, value)) || (!PyErr_Occurred() && put_into(a, key, value)) || (!PyErr_Occurred() && large_put_into(a, key, value)) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
     if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
         found = slow2(slow_methods[DELITEM], a, key);

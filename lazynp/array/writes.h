@@ -46,7 +46,6 @@ static int copy_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     return 0;
 }
 
-#define COPY_SHARED (1 << 20) /* bytes, from which on several threads copy */
 #define COPY_NS 0.06          /* nanoseconds that a byte takes one of them */
 #define COPY_PIECE (1 << 15)  /* elements that one takes at a time */
 static void place_copied(const Place* to, const char* from, const npy_intp* strides, npy_intp elements, npy_intp size) {

@@ -24,6 +24,7 @@ cdef extern from "Python.h":
 
 cdef extern from "record.h":
     PyTypeObject node_type, canonical_type
+    long long pending_nodes
     PyObject* leaf_op
     PyObject* state_variable
     PyObject* default_token
@@ -143,6 +144,11 @@ def bind(cost, long long most):
     global cost_module, most_bytes
     cost_module = _keep(cost)
     most_bytes = most
+
+
+def pending():
+    """Count the nodes whose values do not exist yet."""
+    return pending_nodes
 
 
 def walk(nodes):

@@ -23,6 +23,7 @@ typedef struct Node {
 
 static PyTypeObject node_type;
 static long long next_number;
+static long long pending_nodes; /* that have sources: their values do not exist yet */
 
 /* Given by the module: */
 static PyObject *leaf_op;                                        /* BUFFER */
@@ -186,6 +187,7 @@ static inline Node* node_of_type(
         if (depth > made->depth) made->depth = depth;
     }
     made->depth++;
+    pending_nodes += PyTuple_GET_SIZE(src) > 0;
     PyObject_GC_Track((PyObject*)made);
     return made;
 failed:
@@ -199,6 +201,7 @@ static Node* node_make(PyObject* op, PyObject* src, PyObject* arg, PyObject* dty
 
 static int node_clear(PyObject* object) {
     Node* self = (Node*)object;
+    pending_nodes -= self->src && PyTuple_GET_SIZE(self->src) > 0;
     Py_CLEAR(self->src);
     Py_CLEAR(self->arg);
     Py_CLEAR(self->err);
@@ -285,6 +288,7 @@ static PyObject* node_publish(PyObject* object, PyObject* buffer) {
     self->buffer = Py_NewRef(buffer);
     self->op = Py_NewRef(leaf_op);
     self->arg = Py_NewRef(Py_None);
+    pending_nodes -= src && PyTuple_GET_SIZE(src) > 0;
     self->src = empty;
     self->depth = 0;
     Py_DECREF(before), Py_DECREF(op), Py_DECREF(arg), Py_DECREF(src);
@@ -314,12 +318,14 @@ static int node_set_site(PyObject* object, PyObject* site, void* closure) {
 }
 
 static int node_set_src(PyObject* object, PyObject* src, void* closure) {
+    Node* self = (Node*)object;
     Py_ssize_t k;
     (void)closure;
     if (src == NULL || !PyTuple_CheckExact(src)) goto wrong;
     for (k = PyTuple_GET_SIZE(src); k--;)
         if (!is_node(PyTuple_GET_ITEM(src, k))) goto wrong;
-    Py_XSETREF(((Node*)object)->src, Py_NewRef(src));
+    pending_nodes += (PyTuple_GET_SIZE(src) > 0) - (self->src && PyTuple_GET_SIZE(self->src) > 0);
+    Py_XSETREF(self->src, Py_NewRef(src));
     return 0;
 wrong:
     PyErr_SetString(PyExc_TypeError, "the sources of a node are a tuple of nodes");

@@ -14,6 +14,7 @@ import pytest
 
 import lazynp as np
 from lazynp.array import core
+from lazynp.graph import report
 from lazynp.values import config
 from tests.differential import programs
 
@@ -367,6 +368,81 @@ def test_updates_lie_where_the_array_did(view: bool) -> None:
         shown -= 1
         x[5:-5] -= 1
         numpy.testing.assert_array_equal(numpy.asarray(a), x)
+
+
+WRITES: Final = (  # `a` has been computed or waits; `m` has two axes
+    "a[1:-1] = (a[:-2] + a[2:]) * 0.5",
+    "a[1:-1] = b[1:-1] * 2 + 1",
+    "a[1:-1] = b[1:-1]",
+    "a[1:] = a[:-1]",
+    "a[:-1] = a[1:]",
+    "a[::2] = b[::2] * 2; a[1::2] = a[::2][:4500] - 1",
+    "a[::-1] = b * 2",
+    "a[5:-5] = b[-6:4:-1] * 0.5",
+    "a[1:-1] += b[1:-1] * 0.5",
+    "a[1:-1] += a[:-2] * 0.5",
+    "a[1:-1] *= 0.5; a[1:] -= b[:-1]",
+    "a[1:-1] *= a[1:-1]",
+    "a[1:-1] -= a[1:-1] * a[2:]",
+    "a[3:] /= 3; a[:-3] //= 2",
+    "a[5:] = 1; a[5:] += 1",
+    "a[1:-1] = (b[1:-1] * 2).astype('f4')",
+    "a[1:-1] = i[1:-1] * 2",
+    "a[1:-1] += i[1:-1]",
+    "i[1:-1] = i[2:] * 2; i[1:-1] += 1",
+    "w = b[1:-1] * 2; a[1:-1] = w; w += 1; held += [w]",
+    "w = b[1:-1] * 2; a[1:-1] += w; held += [w]",
+    "w = a[1:-1]; w += b[1:-1] * 2; w[5:] = w[:-5] * 2; held += [w]",
+    "held += [a * 2, a[3:] - 1]; a[1:-1] = (a[:-2] + a[2:]) * 0.5; held += [a + 1]",
+    "v = a[1:]; a[:-1] = (a[1:] + 1) * 2; held += [v, v * 2]",
+    "held += [a.copy()]; a[2:] = held[-1][2:] * 2",
+    "e = numpy.asarray(a); a[1:-1] = b[1:-1] * 2; e[7] = -1; held += [e]",
+    "e = numpy.asarray(a); a[1:-1] *= 2; held += [e]; a[1:-1] += b[1:-1]",
+    "c = a; a[1:-1] = b[1:-1] * 2; held += [c]",
+    "a += b; a[1:-1] = a[2:] * 2; a *= 2; a[1:-1] -= 1; a = a * 2",
+    "a[1:-1] = np.cumsum(b)[1:-1]; a[:4000] = np.sort(b)[:4000] * 2",
+    "m[1:-1, 1:-1] = 0.25 * (m[:-2, 1:-1] + m[2:, 1:-1] + m[1:-1, :-2] + m[1:-1, 2:]); m[0] = m[1]; m[:, 0] = m[:, 1]",
+    "m[1:-1, 1:-1] += 0.1 * (m[:-2, 1:-1] + m[2:, 1:-1] - 2 * m[1:-1, 1:-1])",
+    "m[:, 1:] = m.T[1:].T * 2; m.T[1:] -= 1; m[:, ::-1][:, 2:] *= 2",
+    "m[:40] = m[43:] * 2; m[43:] = m[:40].T.T + 1",
+    "n = np.zeros((2, 9001)); n[0] = a * 2; n[1] = b; n[:, 5:] += a[5:]; held += [n]",
+    "n = np.empty((9001, 2)); n[:, 0] = a * 2; n[:, 1] = b; held += [n]",
+    "n = np.ones(9001); n[1:-1] = a[1:-1] * 2; n[1:-1] *= 2; held += [n]",
+    "z[1:-1] = z[2:] * 1j; z.real[1:] += 1; z[1:-1] *= z[1:-1]",
+    "a[1:-1] = b[1:] * 2",
+    "a[1:-1] += b * 2",
+)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("text", WRITES)
+def test_large_parts_are_written_as_numpy_writes_them(text: str, waits: bool) -> None:
+    found = []
+    for module in (numpy, np):
+        a, b = numbers(), numbers()[::-1].copy()
+        arrays = {"a": a, "b": b, "m": a[: ROWS * 84].reshape(ROWS, 84), "i": (a * 100).astype(int), "z": a + 2j * b}
+        names: dict[str, Any] = {"np": module, "numpy": numpy, "held": []}
+        names |= {name: module.array(x) * 1 if waits else module.array(x) for name, x in arrays.items()}
+        raised = []
+        for _ in range(3):
+            try:
+                exec(text, names)
+            except Exception as error:
+                raised.append((type(error).__name__, str(error)))
+        shown = [numpy.asarray(x) for x in (*[names[name] for name in arrays], *names["held"])]
+        found.append(([(x.dtype, x.shape, x.tobytes()) for x in shown], raised))
+    assert found[0][1] == found[1][1]
+    assert [mine == theirs for theirs, mine in zip(found[0][0], found[1][0], strict=True)] == [True] * len(found[0][0])
+
+
+@pytest.mark.parametrize("text", [text for text in WRITES[:16] + WRITES[30:32] if text != "a[1:-1] *= a[1:-1]"])  # two parts at once
+def test_large_parts_are_written_by_tapes(text: str) -> None:
+    names = {"np": np, "a": np.array(numbers()), "b": np.array(numbers()[::-1]), "m": np.array(numbers()[: ROWS * 84].reshape(ROWS, 84))}
+    before = report.schedules.hits + report.schedules.misses
+    for _ in range(3):
+        exec(text, names)
+    assert float(names["a"][5]) is not None and float(names["m"][5, 5]) is not None
+    assert report.schedules.hits + report.schedules.misses == before
 
 
 SMALL: Final[dict[str, Callable[[Any], Any]]] = {
