@@ -100,7 +100,7 @@ def test_bits_of_ten_million_arguments_are_those_of_kernels(name: str, char: str
 
 def test_all_that_kernels_prefer_is_written() -> None:
     """And nothing else, so that what the C library has does not decide the bits."""
-    from lazynp.backends.llvm import polynomials
+    from lazynp.backends.llvm.polynomials import functions as polynomials
 
     wanted = {(name, CHARS[kind]) for name, f in polynomials.FUNCTIONS.items() for kind in f.kinds if kind in f.preferred}
     assert wanted == set(FUNCTIONS)

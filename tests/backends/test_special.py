@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lazynp.backends.llvm import mathlib, polynomials
+from lazynp.backends.llvm import mathlib
+from lazynp.backends.llvm.polynomials import functions as polynomials
 from lazynp.backends.llvm.polynomials import special as llvm
 from lazynp.backends.numpy.special import BLOCK, UFUNCS
 from lazynp.backends.special import FUNCTIONS

@@ -33,10 +33,22 @@
 extern char** environ;
 
 typedef struct {
-    char* const* command;
-    char* stack; /* of the second process */
-    int connection, error;
+    char **command, **environment; /* copies: the program may change its own meanwhile */
+    char* stack;                   /* of both processes */
+    int connection;
 } Child;
+
+/* A copy of some words, in one block. */
+static char** words_copied(char* const* words) {
+    size_t count = 0, bytes = 0;
+    char **copied, *at;
+    for (; words[count]; count++) bytes += strlen(words[count]) + 1;
+    if ((copied = malloc((count + 1) * sizeof(char*) + bytes)) == NULL) return NULL;
+    at = (char*)(copied + count + 1);
+    for (size_t k = 0; k < count; k++) copied[k] = at, at = stpcpy(at, words[k]) + 1;
+    copied[count] = NULL;
+    return copied;
+}
 
 /* The process itself, in the program's memory until it becomes another program: it changes nothing there. */
 static int child_becomes(void* given) {
@@ -60,15 +72,30 @@ static int child_becomes(void* given) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
-    execve(self->command[0], self->command, environ);
+    execve(self->command[0], self->command, self->environment);
     _exit(127);
 }
 
 /* A process whose only child that is: as soon as it has begun, it is nobody's. */
 static int child_detached(void* given) {
     Child* self = given;
-    if (clone(child_becomes, self->stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, self) < 0) self->error = errno;
+    (void)clone(child_becomes, self->stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, self);
     return 0;
+}
+
+static void child_free(Child* self) {
+    if (self == NULL) return;
+    if (self->connection >= 0) close(self->connection);
+    free(self->command), free(self->environment), free(self->stack), free(self);
+}
+
+/* In a thread: a busy machine takes milliseconds for it.  Where it does not go the connection is closed. */
+static void* child_begin(void* given) {
+    Child* self = given;
+    int pid = clone(child_detached, self->stack + 2 * CHILD_STACK, CLONE_VM | CLONE_VFORK, self); /* it tells nobody that it ends */
+    while (pid >= 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) continue;
+    child_free(self);
+    return NULL;
 }
 
 /* The same connection by a number that is no standard stream's, which a program may have closed; -errno where there is none left. */
@@ -78,25 +105,26 @@ static int child_above(int connection) {
     return above < 0 ? -error : above;
 }
 
-/* Start a command; the descriptor of the connection, or -errno. */
+/* Have a command started; the descriptor of the connection, or -errno. */
 static int child_start(char* const* command) {
-    Child self = {.command = command, .stack = NULL};
-    int ends[2], pid;
+    Child* self = calloc(1, sizeof(Child));
+    int ends[2], failed;
     sigset_t all, before;
-    char* stack;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return -errno;
-    if ((stack = malloc(2 * CHILD_STACK)) == NULL) return close(ends[0]), close(ends[1]), -ENOMEM;
-    self.stack = stack + CHILD_STACK, self.connection = ends[1];
+    pthread_attr_t detached;
+    pthread_t thread;
+    if (self == NULL) return -ENOMEM;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return failed = errno, self->connection = -1, child_free(self), -failed;
+    self->connection = ends[1];
+    self->command = words_copied(command), self->environment = words_copied(environ), self->stack = malloc(2 * CHILD_STACK);
+    if (self->command == NULL || self->environment == NULL || self->stack == NULL) return close(ends[0]), child_free(self), -ENOMEM;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = clone(child_detached, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK, &self); /* it tells nobody that it ends */
-    if (pid < 0) self.error = errno;
-    else
-        while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) continue;
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* it is none of the program's threads */
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    failed = pthread_create(&thread, &detached, child_begin, self);
+    pthread_attr_destroy(&detached);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    free(stack);
-    close(ends[1]);
-    if (self.error) return close(ends[0]), -self.error;
+    if (failed) return close(ends[0]), child_free(self), -failed;
     return child_above(ends[0]);
 }
 

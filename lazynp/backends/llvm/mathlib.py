@@ -6,7 +6,7 @@ never depend on where it stands: the scalar function and the variants of all wid
 the C library (libmvec), with lanes that nobody asked for filled with a harmless value.
 
 A kernel calls ``double @lz_exp_f64(double)`` (or ``float @lz_exp_f32(float)``), its call site carries ``call_attributes("exp", "f64")``.
-Where ``lazynp.backends.llvm.polynomials`` has a better function, that one is inlined into the loop instead and needs no variants; a
+Where ``polynomials/functions.py`` has a better function, that one is inlined into the loop instead and needs no variants; a
 partial one (sin, cos, tan) takes the place of libmvec's, and leaves elements beyond its limit to the C library's scalar function.  Both
 keep the same promise.  Where there is neither that nor libmvec, the function is the C library's scalar one.
 
@@ -39,9 +39,9 @@ import math
 import struct
 import sys
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
-from lazynp.backends.llvm import polynomials, roots
+from lazynp.backends.llvm import roots
 from lazynp.backends.llvm.host import VectorABI, vector_abi, vector_bits
 from lazynp.graph import op as o
 from lazynp.values import loading
@@ -153,6 +153,10 @@ def _constant(value: float, kind: str) -> str:
     return f"0x{_bits(value, 'f64'):016X}"
 
 
+def _polynomials() -> Any:
+    return loading.load("lazynp.backends.llvm.polynomials.functions")  # for programs that want a function
+
+
 def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     element, scalar, group = IR_TYPE[kind], symbol(name, kind), call_attributes(name, kind)
     if name == roots.NAME:
@@ -160,14 +164,14 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     if name not in FUNCTIONS:
         special = loading.load("lazynp.backends.llvm.polynomials.special")  # few programs want one
         head = f"define internal {element} @{scalar}({element} %x0) alwaysinline {PURE}"
-        return f"{special.definition(name, kind, head, polynomials.fused())}attributes {group} = {{ {PURE} }}\n"
+        return f"{special.definition(name, kind, head, _polynomials().fused())}attributes {group} = {{ {PURE} }}\n"
     function = FUNCTIONS[name]
     parameters = ", ".join(f"{element} %x{i}" for i in range(function.arity))
     native = _native(name, kind, abi)
     if native is None:
         head = f"define internal {element} @{scalar}({parameters}) alwaysinline {PURE}"
-        inlined = polynomials.wanted(name, kind, False)
-        text = polynomials.definition(name, kind, head, function.arity) if inlined else _scalar_definition(name, kind, head)
+        inlined = _polynomials().wanted(name, kind, False)
+        text = _polynomials().definition(name, kind, head, function.arity) if inlined else _scalar_definition(name, kind, head)
         return f"{text}attributes {group} = {{ {PURE} }}\n"
     vector = f"<{native.lanes} x {element}>"
     out = [native.text]
@@ -198,8 +202,8 @@ class _Native(Row):
 def _native(name: str, kind: str, abi: VectorABI | None) -> _Native | None:
     """None where the scalar function stands for itself."""
     library = _is_vector(name, kind, abi)
-    if polynomials.wanted(name, kind, library):
-        return _partial(name, kind) if polynomials.FUNCTIONS[name].partial else None
+    if _polynomials().wanted(name, kind, library):
+        return _partial(name, kind) if _polynomials().FUNCTIONS[name].partial else None
     if not library or abi is None:
         return None
     lanes, linked = abi.bits // BITS[kind], vector_symbol(name, kind, abi)
@@ -214,7 +218,7 @@ def _partial(name: str, kind: str) -> _Native:
     lanes, native = vector_bits() // BITS[kind], f"{symbol(name, kind)}_native"
     vector = f"<{lanes} x {element}>"
     parameters = ", ".join(f"{vector} %x{i}" for i in range(arity))
-    lines, near, far = polynomials.partial(name, kind, arity, lanes)
+    lines, near, far = _polynomials().partial(name, kind, arity, lanes)
     lines.append(f"  %any = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {far})\n")
     lines.append("  br i1 %any, label %beyond, label %done\nbeyond:\n")
     others = "poison"

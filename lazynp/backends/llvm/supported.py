@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.backends.base import in_kernels
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule import cost
-from lazynp.schedule.canonicalise import Program
+from lazynp.values.loading import load
+
+if TYPE_CHECKING:
+    from lazynp.schedule.canonicalise import Program
 
 DType = np.dtype[Any]
 
@@ -34,7 +36,8 @@ def supported(program: Program, e: int) -> bool:
     entry = program.entries[e]
     if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < cost.SMALL_STORE:
         return False
-    return in_kernels(program, e, can_be_rendered)
+    found: bool = load("lazynp.backends.base").in_kernels(program, e, can_be_rendered)  # single steps of tapes are asked without
+    return found
 
 
 @cache

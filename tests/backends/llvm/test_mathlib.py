@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from lazynp.backends.llvm import mathlib, polynomials
+from lazynp.backends.llvm import mathlib
 from lazynp.backends.llvm.host import Host
 from lazynp.backends.llvm.mathlib import FUNCTIONS
+from lazynp.backends.llvm.polynomials import functions as polynomials
 from lazynp.values import config
 from tests.backends.llvm.kernels import DTYPE, math_kernel
 
