@@ -18,7 +18,7 @@ from setuptools import Extension, setup
 SOURCES = {
     "lazynp/array/_core": [
         "cell.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "loops.h", "rows.h", "row_loops.h", "chain.h",
-        "passes.h", "hot.h", "items.h", "chains.h", "puts.h", "putting.h", "attributes.h", "writes.h", "truths.h", "compress.h",
+        "passes.h", "lag.h", "hot.h", "items.h", "chains.h", "puts.h", "putting.h", "attributes.h", "writes.h", "truths.h", "compress.h",
         "choosing.h", "searching.h", "numbers.h", "slots.h", "sums.h", "ordered.h", "spread.h", "extremes.h", "made.h", "functions.h",
         "programs.h", "counting.h", "compiled.h", "polynomials.h",
     ],

@@ -163,6 +163,7 @@ cdef extern from "counting.h":
     void count_with(PyObject*)
     int workers_start(int)
     size_t WORKERS_ADDRESS
+    Py_ssize_t lag_from
     long long pieces_ns, pieces_shared, pieces_pause, pieces_paused, poisoned
     int poisons_now
 
@@ -418,6 +419,12 @@ def pauses(ns=30_000_000):
     global pieces_pause
     pieces_pause = ns
     return pieces_paused
+
+
+def lags(Py_ssize_t size=1 << 22):
+    """Let results of so many bytes, and more, be written while they are computed from what lies around them; for tests."""
+    global lag_from
+    lag_from = size
 
 
 def poisons(on=False):

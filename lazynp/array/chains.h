@@ -56,7 +56,7 @@ static int sources_settle(Chain* self) {
 
 /* What somebody has, and what that reads. */
 static void outs_of(const Chain* self, Outs* outs) {
-    outs->count = outs->over = outs->puts = outs->alone = 0;
+    outs_begin(outs);
     for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->put[k] = NULL, outs->given[k] = 0, outs->is_over[k] = 0, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
     outs_close(self, outs);
 }
@@ -102,12 +102,6 @@ static PyObject* step_direct(const Chain* self, int k, PyObject* const* made) {
     }
     if (step->loops->nin == 1) return direct1_minded(step->loops, (PyArrayObject*)operands[0], self->minded);
     return direct_minded(step->loops, operands[0], operands[1], arrays, number, self->minded);
-}
-
-static inline int same_lengths(const npy_intp* one, const npy_intp* two, int n) {
-    while (n--)
-        if (one[n] != two[n]) return 0;
-    return 1;
 }
 
 #define REUSED_FROM 65536 /* bytes: less stays in the nearest caches, wherever it lies */
@@ -199,7 +193,7 @@ static int outs_apart(const Chain* self, Outs* outs, PyArrayObject** made) {
         if (made[k] == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]), outs->put[k] = NULL, outs->given[k] = outs->is_over[k] = 0;
     }
-    return outs->over = outs->alone = outs->puts = 0, 1;
+    return outs->over = outs->alone = outs->puts = 0, outs->lag = NULL, 1;
 }
 
 /* All in one pass; 0 where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
@@ -405,13 +399,14 @@ static inline void chain_done(Chain* self) {
 static NOT_INLINED int tape_compute(Chain* self) {
     PyArrayObject* made[CHAIN_STEPS];
     Outs outs;
+    Lag lag;
     Hot* hot = NULL;
     int fine = 0, failed = 0, raised[CHAIN_STEPS];
     for (int k = 0; k < self->steps; k++) made[k] = NULL, raised[k] = 0;
     outs_of(self, &outs);
     if (self->users == 1 && !self->closed && outs.count && !all_wanted(self, &outs)) steps_drop(self, &outs);
     outs.raised = raised;
-    if (!self->closed) puts_of(self, &outs);
+    if (!self->closed) puts_of(self, &outs, &lag);
     if (!self->closed) fine = chain_run(self, &outs, made, &hot);
     if (!self->told) chain_results[!fine && !self->closed]++;
     if (!fine && !PyErr_Occurred()) fine = self->cells == 0 || chain_steps(self, &outs, made);

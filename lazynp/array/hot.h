@@ -168,7 +168,7 @@ static void hot_block(const HotRun* self, HotBlock* block, Desk* desk, int threa
     }
     count = 0;
     for (int k = 0; k < chain->steps; k++) {
-        if (outs->put[k]) target_put(outs->put[k], first, n, to[count]);
+        if (outs->put[k]) out_put(outs, k, first, n, to[count]);
         else if (outs->is_over[k]) memcpy(outs->to[k] + first * step_size(chain, k), to[count], (size_t)(n * step_size(chain, k)));
         count += is_out(outs, k);
     }
@@ -273,7 +273,9 @@ static int hot_run(RowsFunction function, Chain* self, const Rows2* of, const Ou
         threads = desks_ready(threads);
         if ((run.desk = again.desk = desk_take()) == NULL) return 0;
     }
+    if (outs->lag && !(threads = lag_begin(outs->lag, &run.pieces, threads))) return desk_leave(run.desk), 0;
     raised = pieces_do(&run.pieces, threads, ns);
+    if (outs->lag) lag_end(outs->lag);
     if (run.desk) desk_leave(run.desk);
     flags_clear(1);
     hot_runs += !raised;

@@ -70,6 +70,8 @@ static void target_put(const Target* to, npy_intp first, npy_intp n, const char*
     }
 }
 
+#include "lag.h"
+
 /* Which steps are computed, and where their results lie: in memory that somebody wants, or (NULL) in blocks. */
 typedef struct {
     char wanted[CHAIN_STEPS];
@@ -81,8 +83,18 @@ typedef struct {
     int alone; /* some lie in an array of the program's, which no other of its threads may see half written */
     int over;  /* some lie where an operand lies: nothing is computed twice, and errors are collected, in `raised` */
     char is_over[CHAIN_STEPS];
+    Lag* lag; /* NULL, or how the one result is put that lies across what it is computed from */
     int* raised; /* of each step */
 } Outs;
+
+/* Nobody wants anything yet. */
+static inline void outs_begin(Outs* outs) { outs->count = outs->over = outs->puts = outs->alone = 0, outs->lag = NULL; }
+
+/* Put a block of a result where it is to lie. */
+static inline void out_put(const Outs* outs, int k, npy_intp first, npy_intp n, const char* from) {
+    if (outs->lag) lag_put(outs->lag, first, n, from);
+    else target_put(outs->put[k], first, n, from);
+}
 
 /* Wants what the wanted steps read, too. */
 static void outs_close(const Chain* self, Outs* outs) {
@@ -210,7 +222,7 @@ static inline int steps_run(const Chain* self, const Outs* outs, const int* bloc
         flags_clear(0);
     }
     for (int k = 0; outs->puts && k < self->steps; k++)
-        if (outs->put[k]) target_put(outs->put[k], first, n, desk->blocks[block[k]]);
+        if (outs->put[k]) out_put(outs, k, first, n, desk->blocks[block[k]]);
     return 0;
 }
 
@@ -447,7 +459,9 @@ static int pass_run(Chain* self, const Outs* outs, const Rows2* of, int minded) 
         for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
         for (int k = 0; k < self->steps; k++) out[k] = outs->to[k];
         flags_clear(!self->whole && !outs->over);
+        if (outs->lag && !lag_begin(outs->lag, &pass.pieces, 1)) return desk_leave(pass.desk), 1;
         raised = steps_run(self, outs, block, at, of, pass.desk, out, 0, self->size);
+        if (outs->lag) lag_end(outs->lag);
         desk_leave(pass.desk);
         return raised;
     }
@@ -455,7 +469,9 @@ static int pass_run(Chain* self, const Outs* outs, const Rows2* of, int minded) 
     if (self->size >= LONG_FROM) ns = pass_ns(self, outs, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self, outs)));
     if ((pass.desk = desk_take()) == NULL) return 1;
     pass.pieces.pause = tape_pause, pass.pieces.of = self;
+    if (outs->lag && !(threads = lag_begin(outs->lag, &pass.pieces, threads))) return desk_leave(pass.desk), 1;
     raised = pieces_do(&pass.pieces, threads, ns);
+    if (outs->lag) lag_end(outs->lag);
     desk_leave(pass.desk);
     return raised;
 }

@@ -152,7 +152,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     }
     chain->size = size_of(first);
     if (!lie_in_rows(chain, first, &of)) goto done;
-    outs.count = outs.over = outs.puts = 0;
+    outs_begin(&outs);
     for (int k = 0; k < self->steps; k++) outs.wanted[k] = self->out[k], outs.to[k] = NULL, outs.put[k] = NULL, outs.count += self->out[k];
     outs_close(chain, &outs);
     for (int k = 0; k < self->steps; k++) {

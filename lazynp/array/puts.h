@@ -44,16 +44,19 @@ static int put_meets(PyArrayObject* to, PyArrayObject* x, int ndim, const npy_in
 }
 
 /* Whether a step's value can be put at once where a write has it lie: nobody else has it, and nothing that was recorded before waits to read what lies there.  `meets`: it is
-   computed from just that. */
-static int put_ready(const Chain* self, const Chain* chain, int k, int* meets) {
-    *meets = 0;
+   computed from just that; -1: also from what lies some elements away, as `lag` says. */
+static int put_ready(const Chain* self, const Chain* chain, int k, int* meets, Lag* lag) {
+    int away = 0;
+    *meets = 0, lag->behind = lag->ahead = 0;
     if (Py_REFCNT(chain->cell[k]) != 1 + self->passing || chain->users != 1 || chain->whole || (self->users && self->runner != PyThreadState_Get())) return 0;
     if (self->arrays > 1 && self->source[1] && WAITS(self->source[1])) return 0;
     for (int j = 0; j < chain->arrays; j++) {
         int how = put_meets(self->to, chain->array[j], chain->ndim, chain->dims);
-        if (how < 0) return 0;
-        *meets |= how;
+        if (how < 0 && !lag_takes(lag, self->to, chain->array[j])) return 0;
+        if (how < 0) away = 1;
+        else *meets |= how;
     }
+    if (away) *meets = -1;
     for (const Chain* other = waiting.after; other != &waiting && other->serial < self->serial; other = other->after)
         if (other != chain && tape_reads(other, self->to)) return 0;
     return 1;
@@ -71,14 +74,15 @@ static int put_overwrites(const Chain* self, const Outs* outs, int k, PyArrayObj
 }
 
 /* Which of a tape's results are put where they are to lie. */
-static void puts_of(const Chain* self, Outs* outs) {
+static void puts_of(const Chain* self, Outs* outs, Lag* lag) {
     int meets;
     if (outs->count > DESK_BLOCKS || (self->size > SIGNALS_FROM && other_threads() && pass_ns(self, outs, 0) > PUT_NS)) return;
     for (int k = 0; k < self->steps; k++) {
         const Chain* put = self->cell[k] ? self->put[k] : NULL;
-        if (put == NULL || !put_ready(put, self, k, &meets)) continue;
-        outs->given[k] = outs->alone = 1, outs->over |= meets;
-        if (put->target.ndim == 1 && put->target.strides[0] == put->target.size && (!meets || put_overwrites(self, outs, k, put->to))) outs->to[k] = put->target.data, outs->is_over[k] = (char)meets;
+        if (put == NULL || !put_ready(put, self, k, &meets, lag) || (meets < 0 && outs->count > 1)) continue;
+        outs->given[k] = outs->alone = 1, outs->over |= meets != 0;
+        if (meets < 0) lag->to = &put->target, outs->lag = lag;
+        if (put->target.ndim == 1 && put->target.strides[0] == put->target.size && (!meets || (meets > 0 && put_overwrites(self, outs, k, put->to)))) outs->to[k] = put->target.data, outs->is_over[k] = (char)meets;
         else outs->put[k] = &put->target, outs->puts++; /* when all steps of a block have read what lies there */
     }
 }
