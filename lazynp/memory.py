@@ -11,9 +11,10 @@ from __future__ import annotations
 import gc
 import sys
 import warnings
+from collections.abc import MutableMapping
 from math import prod
 from typing import Any
-from weakref import getweakrefcount, ref
+from weakref import WeakKeyDictionary, getweakrefcount, ref
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -72,7 +73,7 @@ class Draft:
         self.array = buffer.array
         self.dtype = buffer.dtype
         self.shape = buffer.shape
-        self.views: dict[object, np.ndarray[Any, Any]] | None = None
+        self.views: MutableMapping[object, np.ndarray[Any, Any]] | None = None
 
     def become(self, dtype: np.dtype[Any], shape: Shape) -> None:
         """Show the same memory in another shape, or as another dtype."""
@@ -251,6 +252,12 @@ def shown(x: arrays.ndarray, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, An
     return view.memory(memory)
 
 
+class _Mark:
+    """The key of what a view shows of some memory, which is kept there as long as the view is."""
+
+    __slots__ = ("__weakref__",)
+
+
 def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     """The memory of an array whose value exists in host memory, in its shape and with the nominal strides; None for all others."""
     base = x._base
@@ -277,10 +284,10 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     view: View = x._view
     kept = memory.views
     if kept is None:
-        kept = memory.views = {}
+        kept = memory.views = WeakKeyDictionary()
     mark = view.mark
     if mark is None:
-        mark = view.mark = object()
+        mark = view.mark = _Mark()
     found: np.ndarray[Any, Any] | None = kept.get(mark)
     if found is None:
         array = memory.array if inner is not None else memory.at_hand

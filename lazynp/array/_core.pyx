@@ -91,6 +91,8 @@ cdef extern from "counting.h":
     PyObject* first_limit_name
     long long first_left
     PyObject* value_method
+    PyObject* own_method
+    PyObject* one_object
     PyObject* first_method
     long long FIRST_WORK
     PyObject* getitem_callable
@@ -816,6 +818,12 @@ def values(of):
     """Let ``of(root)`` see to it that a large array that nobody outside holds any more is a value."""
     global value_method
     value_method = _keep(of)
+
+
+def owns(of):
+    """Let ``of(root)`` have the memory of a large array be its own; it tells whether it is."""
+    global own_method, one_object
+    own_method, one_object = _keep(of), _keep(1)
 
 
 def first_work(left=None):

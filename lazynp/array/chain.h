@@ -133,13 +133,13 @@ static void chain_enter(Chain* self) {
     waiting_count++;
 }
 
-/* A cell that waits, as an operand: it is known to be read. */
 static inline int same_lengths(const npy_intp* one, const npy_intp* two, int n) {
     while (n--)
         if (one[n] != two[n]) return 0;
     return 1;
 }
 
+/* A cell that waits, as an operand: it is known to be read. */
 static inline Cell* source_new(PyObject* x) {
     ((Cell*)x)->readers++;
     return (Cell*)Py_NewRef(x);

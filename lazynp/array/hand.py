@@ -412,17 +412,15 @@ def _has_own_memory(root: arrays.ndarray, small: bool = True) -> bool:
     return arrays.draft(root, copy=copy) is not None
 
 
-def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any, whole: bool) -> bool:
+def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
     """Do ``x[key] = value`` on a small part of a large array; tells whether it did: the memory must be its own.
 
-    The value is at hand, or computed now.  A large part takes numbers alone, for there is nothing that could be computed where they are
-    stored, or what tapes compute; but where it is the ``whole`` array, that is another value afterwards.
+    The value is at hand, or computed now.  A large part takes numbers alone: there is nothing that could be computed where they are stored.
     """
     limit = config.at_hand
     if not limit:
         return False
-    size = prod(lengths)
-    small = size <= limit
+    small = prod(lengths) <= limit
     kind = type(value)
     held, node = root._base, root._node
     exists = held is None and node.buffer is not None
@@ -430,8 +428,6 @@ def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence
     if small and exists and (kind is arrays.ndarray or kind in CLASSES):
         _computed(value, kind)
     if kind is arrays.ndarray:
-        if is_first(size) and value.shape == tuple(lengths) and not whole:
-            return _written_first(x, root, key, value)
         if not small or memory_of(value) is None:
             return False
     elif kind not in NUMBERS and (kind not in CLASSES or value._value is None):
@@ -446,13 +442,8 @@ def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence
     return True
 
 
-def is_first(size: int) -> bool:
-    """Tell whether tapes compute what is large, for now, and arrays of so many elements are."""
-    return config.at_hand < size <= config.first_limit and core.first_work() > 0
-
-
 def owned_first(root: arrays.ndarray) -> bool:
-    """Have the memory of a large array be its own, while tapes compute what is large; tells whether it is."""
+    """Have the memory of a large array be its own, of which tapes are about to write a large part; tells whether it is."""
     held, node = root._base, root._node
     if held is not None:
         return True
@@ -460,22 +451,6 @@ def owned_first(root: arrays.ndarray) -> bool:
         return False
     del held, node  # the memory is the array's own if nobody else holds it
     return arrays.draft(root, copy=False) is not None
-
-
-def _written_first(x: arrays.ndarray, root: arrays.ndarray, key: Any, value: arrays.ndarray) -> bool:
-    """Do ``x[key] = value``, a large part, while tapes compute what is large; tells whether it did: elements that exist by now.
-
-    A graph with the write would have to be planned, and compiled, before anything is computed.
-    """
-    if not np.can_cast(value.dtype, x.dtype) or arrays.elements(value) is None:
-        return False
-    with core.writing(x):
-        memory = arrays.elements(x) if owned_first(root) else None
-        given = arrays.elements(value)  # once more: it may be a part of what is written, which lies elsewhere now
-        if memory is None or given is None:
-            return False
-        core.copy_into(memory[_key(key)], given)
-    return True
 
 
 def _computed(value: Any, kind: type) -> None:

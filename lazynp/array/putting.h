@@ -101,8 +101,8 @@ static int put_fits(PyArrayObject* x, const Place* at, PyObject* value) {
 }
 
 /* Have `value`, which fits, written into a place of `x`, which `a` shows, later: whether that was recorded.  `there`: an array that shows the place, or NULL; `passing`: references to
-   the value that go with the statement. */
-static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value, PyArrayObject* there, int passing) {
+   the value that go with the statement.  `now`: who calls makes the write at once; nobody else finds it, and what others record until then reads what was there before. */
+static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value, PyArrayObject* there, int passing, int now) {
     Chain *from = CHAIN_OF(value), *self;
     PyArrayObject* to;
     Cell* old = NULL;
@@ -131,7 +131,8 @@ static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value,
     self->steps = self->cells = 1, self->cell[0] = a, a->before = (Cell*)self, a->offset = 0;
     for (const Chain* other = waiting.after; other != &waiting && !read; other = other->after) read = tape_reads(other, to);
     if (from->closed != ITEM) from->put[STEP_OF(value)] = self;
-    chain_enter(self);
+    if (now) self->serial = LLONG_MAX;
+    else chain_enter(self);
     tapes_sound("put");
     if (!read) target_poison(&self->target);
     return 1;
@@ -140,7 +141,7 @@ static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value,
 /* The same where nobody but the cell `a` shows the memory.  `part`: see `shown_by_one`.  No code of a program's runs, nor has since the place was looked at. */
 static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part, PyArrayObject* there) {
     PyArrayObject* x = put_place(a);
-    return x && size_of(x) <= limit_now() && put_fits(x, at, value) && shown_by_one(a, x, part) && put_made(a, x, at, value, there, 0);
+    return x && size_of(x) <= limit_now() && put_fits(x, at, value) && shown_by_one(a, x, part) && put_made(a, x, at, value, there, 0, 0);
 }
 
 /* Compute `value`, which waits and fits, into a place of `to`, what a large array `a` shows of memory that is its own: whether that was done; 0, perhaps with an exception.  `passing`:
@@ -155,7 +156,7 @@ static int large_put(PyObject* a, PyArrayObject* to, const Place* at, PyObject* 
     Py_INCREF(a);
     written = writing_begin(a);
     cell = cell_of(Py_NewRef((PyObject*)to), NULL);
-    if (cell && IS_CHAIN(value) && put_made((Cell*)cell, to, at, value, (PyArrayObject*)there, passing)) { /* the value first, which may be put where it is to lie */
+    if (cell && IS_CHAIN(value) && put_made((Cell*)cell, to, at, value, (PyArrayObject*)there, passing, 1)) { /* the value first, which may be put where it is to lie */
         done = tape_settle(CHAIN_OF(value)) == 0;
         if (done && IS_CHAIN(cell)) done = tape_settle(CHAIN_OF(cell)) == 0;
     }

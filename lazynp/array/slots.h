@@ -521,6 +521,8 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     y = memory_of(b), x = own_memory_of(a);
     q = y ? (PyObject*)y : b;
     if (x == NULL && is_large(a) && (done = large_in_place(op, a, b))) return done < 0 ? NULL : Py_NewRef(a);
+    if (x == NULL && is_part(a) && op != MATMUL && (is_number(b) || y || read_memory(b)) && large_owned(a, size_of(((Cell*)a)->shown))) return in_place(op, a, b);
+    if (PyErr_Occurred()) return NULL;
     if (x == NULL || !(y || is_number(b)) || op == MATMUL) {
         if (x == NULL || !IS_LIKE(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_in_place[op], a, b);
         found = in_place(op, a, q);
@@ -955,7 +957,11 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     if (y == NULL && is_large(a)) y = read_memory(value);
     if (is_large(a) && (y || is_number(value))) {
         failed = large_setitem(a, key, y ? (PyObject*)y : value, y);
-        if (failed) return failed < 0 ? -1 : 0;
+        if (failed == 0 && y && is_basic(key) && (is_part(a) || !is_all_of(key)) && large_owned(a, size_of(y))) {
+            if ((y = memory_of(value)) == NULL) y = read_memory(value);
+            failed = y ? large_setitem(a, key, (PyObject*)y, y) : 0;
+        }
+        if (failed || PyErr_Occurred()) return failed < 0 || PyErr_Occurred() ? -1 : 0;
     } else if (is_large(a) && is_put_back(a, key, value)) {
         return 0;
     }

@@ -313,6 +313,7 @@ def at_hand(cls: type) -> None:
     core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool, from_outside)
     core.layouts(tapes.layout)
     core.values(private)
+    core.owns(hand.owned_first)
     core.first(at_hand_first)
     core.words(_refusal)
     config.followers.append(core.forget)

@@ -8,6 +8,7 @@ when buffer and leases are gone.
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from sys import getrefcount
 from typing import Any, Final, Protocol
 from weakref import ref
@@ -50,7 +51,7 @@ class Buffer:
         self._address: int | None = None
         self._lease: ref[Any] | None = None
         self.shared = False
-        self.views: dict[Any, np.ndarray[Any, Any]] | None = None
+        self.views: MutableMapping[Any, np.ndarray[Any, Any]] | None = None
         self.ends: np.ndarray[Any, Any] | None = None
         self.block: Block | None = None
         self.dtype = array.dtype

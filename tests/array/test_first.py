@@ -445,6 +445,62 @@ def test_large_parts_are_written_by_tapes(text: str) -> None:
     assert report.schedules.hits + report.schedules.misses == before
 
 
+STATEMENTS: Final = (
+    "a[3:] = a[3:] + 1", "q = a[3:] + 1; a[3:] = q", "q = b[3:] + 1; a[3:] = q", "a[3:] += b[3:] + 1", "q = b[3:] + 1; v = a[3:]; v += q",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_what_a_handler_writes_comes_before_a_large_part_or_after_it(text: str) -> None:
+    """It reads an element and writes it back, in the midst of the statement, where code in Python runs."""
+    ran = []
+
+    def handler(frame: Any, event: str, arg: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "result":
+            sys.setprofile(None)
+            value = float(names["a"][7])
+            names["a"][7] = value
+            ran.append(value)
+
+    names = {"a": np.array(numpy.zeros(LARGE)), "b": np.array(numpy.zeros(LARGE))}
+    exec("a[3:] = b[3:] * 1; b[3:] = b[3:] * 2", names)  # from now on the memory is their own
+    code = compile(text, "<statement>", "exec")
+    before = sys.getprofile()
+    sys.setprofile(handler)
+    try:
+        exec(code, names)
+    finally:
+        sys.setprofile(before)
+    assert numpy.asarray(names["a"])[5:9].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("text", ["v //= z[1:-1]", "v /= z[1:-1]", "a[1:-1] /= z[1:-1]", "a[1:-1] = v / z[1:-1]", "v -= v / z[1:-1]"])
+@pytest.mark.parametrize("again", [False, True])
+def test_errors_of_large_parts_are_told_at_the_line(text: str, again: bool) -> None:
+    a, z = np.array(numpy.zeros(LARGE)), np.array(numpy.zeros(LARGE))
+    if again:
+        a[1:-1] = z[1:-1] * 1
+    names = {"a": a, "z": z, "v": a[1:-1], "numpy": numpy}
+    with pytest.warns(RuntimeWarning, match="invalid value") as told:
+        exec(compile(f"\n\n{text}\nnumpy.asarray(a)", "<the line>", "exec"), names)
+    assert {(each.filename, each.lineno) for each in told} == {("<the line>", 3)}
+
+
+VIEWS: Final = ("m.T[1:, 1:] = n.T[:-1, :-1] * 0.1", "m.T[1:, 1:] = m.T[:-1, :-1]", "m.T[1:] = m.T[:-1] * 2", "m.T[1:] *= 0.5")
+
+
+@pytest.mark.parametrize("text", VIEWS)
+def test_views_that_are_written_leave_nothing_behind(text: str) -> None:
+    names = {"m": np.array(numpy.ones((90, 101))), "n": np.array(numpy.ones((90, 101)))}
+    code = compile(text, "<statement>", "exec")
+    counts = []
+    for _ in range(3):
+        for _ in range(300):
+            exec(code, names)
+        counts.append(sys.getallocatedblocks())
+    assert counts[2] - counts[1] < 150
+
+
 SMALL: Final[dict[str, Callable[[Any], Any]]] = {
     "a function": lambda m: np.log1p(m.mean(axis=0)),
     "of further steps": lambda m: np.log(m.mean(axis=0) * 2 + 1),

@@ -34,6 +34,7 @@ cdef extern from "background.h":
 
 cdef extern from "child.h":
     int child_start(char**)
+    void child_forked()
     int child_connect(const char*)
     Py_ssize_t child_send(int, const char*, Py_ssize_t)
     Py_ssize_t child_receive(int, char*, Py_ssize_t)
@@ -141,6 +142,11 @@ def start(list command):
         return child_start(words)
     finally:
         free(words)
+
+
+def forked():
+    """Close, in a copy of the program, what a thread of the program itself closes."""
+    child_forked()
 
 
 def connect(bytes path):

@@ -38,11 +38,13 @@ typedef struct {
     int connection;
 } Child;
 
+static volatile int child_starting = -1; /* the other end of a connection, as long as a thread starts the process */
+
 /* A copy of some words, in one block. */
 static char** words_copied(char* const* words) {
     size_t count = 0, bytes = 0;
     char **copied, *at;
-    for (; words[count]; count++) bytes += strlen(words[count]) + 1;
+    for (; words && words[count]; count++) bytes += strlen(words[count]) + 1; /* a program may have no environment at all */
     if ((copied = malloc((count + 1) * sizeof(char*) + bytes)) == NULL) return NULL;
     at = (char*)(copied + count + 1);
     for (size_t k = 0; k < count; k++) copied[k] = at, at = stpcpy(at, words[k]) + 1;
@@ -86,6 +88,7 @@ static int child_detached(void* given) {
 static void child_free(Child* self) {
     if (self == NULL) return;
     if (self->connection >= 0) close(self->connection);
+    if (self->connection == child_starting) child_starting = -1;
     free(self->command), free(self->environment), free(self->stack), free(self);
 }
 
@@ -105,6 +108,12 @@ static int child_above(int connection) {
     return above < 0 ? -error : above;
 }
 
+/* In a copy of the program, whose thread does not go on: close what it would have closed. */
+static void child_forked(void) {
+    if (child_starting >= 0) close(child_starting);
+    child_starting = -1;
+}
+
 /* Have a command started; the descriptor of the connection, or -errno. */
 static int child_start(char* const* command) {
     Child* self = calloc(1, sizeof(Child));
@@ -114,7 +123,7 @@ static int child_start(char* const* command) {
     pthread_t thread;
     if (self == NULL) return -ENOMEM;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return failed = errno, self->connection = -1, child_free(self), -failed;
-    self->connection = ends[1];
+    self->connection = child_starting = ends[1];
     self->command = words_copied(command), self->environment = words_copied(environ), self->stack = malloc(2 * CHILD_STACK);
     if (self->command == NULL || self->environment == NULL || self->stack == NULL) return close(ends[0]), child_free(self), -ENOMEM;
     sigfillset(&all);
@@ -173,6 +182,7 @@ static void child_close(int connection) { close(connection); }
 
 #else
 static int child_start(char* const* command) { (void)command; return -ENOSYS; }
+static void child_forked(void) {}
 static int child_connect(const char* path) { (void)path; return -ENOSYS; }
 static Py_ssize_t child_send(int connection, const char* bytes, Py_ssize_t size) { (void)connection, (void)bytes, (void)size; return -1; }
 static Py_ssize_t child_receive(int connection, char* bytes, Py_ssize_t size) { (void)connection, (void)bytes, (void)size; return -1; }

@@ -276,6 +276,8 @@ def _site() -> str:
 
 def _after_fork() -> None:
     """Leave the connection to the process that was copied."""
+    if _native is not None:
+        _native.forked()
     connection, _state.connection = _state.connection, None
     if connection is not None:
         connection.close()

@@ -18,7 +18,7 @@ import numpy as np
 
 from lazynp.array import core
 from lazynp.array.calls import answer, into, of_one, of_two, product
-from lazynp.array.hand import NUMBERS, is_first, is_much, let_go, memory_of, own_memory, owned_first, writable
+from lazynp.array.hand import NUMBERS, is_much, let_go, memory_of, own_memory, writable
 from lazynp.bounds import DEPTH_CUT
 from lazynp.conversion import holds_ours
 from lazynp.graph import _native
@@ -27,7 +27,7 @@ from lazynp.graph.build import cast, const, expand
 from lazynp.graph.errstate import current
 from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
-from lazynp.memory import changes_alone, elements, host
+from lazynp.memory import changes_alone, host
 from lazynp.namespace.bridge.fallback import ours
 from lazynp.namespace.ufunc.loops import filled, power_of_numbers
 from lazynp.namespace.ufunc.promotion import broadcast, concrete
@@ -260,11 +260,6 @@ def _in_place(name: str, of: ufunc) -> Method:
     def assign(a: Any, b: Any) -> Any:
         base = a._base
         large = type(b) is ndarray and memory_of(b) is None
-        if type(base) is ndarray and base._base is None and is_first(a.size):
-            if large and b._base is not base and elements(b) is None:
-                pass  # of a graph
-            elif not a._readonly and owned_first(base):
-                return at_call(a, b)  # by a tape, where the part lies
         if large and (base is None or (type(base) is _MEMORY and let_go(a, 1))):
             pass  # a loop that changes small weights by large data computes nothing in between
         elif base is not None or (node := a._node) is None or node.buffer is not None:

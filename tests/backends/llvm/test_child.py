@@ -346,3 +346,8 @@ def test_other_threads_ask_meanwhile(alone: Path) -> None:
         thread.join()
     assert found == [1] * 60
     assert len(servers(alone)) == 1
+
+
+def test_a_program_without_an_environment_starts_one() -> None:
+    code = "import ctypes; from lazynp.backends.llvm import _background as b; ctypes.CDLL(None).clearenv(); print(b.start([b'/bin/true']) > 2)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
