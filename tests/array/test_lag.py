@@ -76,7 +76,10 @@ def test_stencils(seed: int) -> None:
                 for _ in range(2):
                     for text in texts:
                         exec(text, names)
-                found.append(numpy.asarray(names["a"]))
+                found.append(numpy.array(names["a"]))
+        for x in found:
+            if dtype.kind in "fc":
+                x[numpy.isnan(x)] = numpy.nan  # of two the processor chooses, by where a vector ends
         assert found[0].tobytes() == found[1].tobytes(), (shape, dtype, texts)
 
 
