@@ -326,25 +326,45 @@ static int is_compared_in_c(PyObject* arg, int depth) {
             if (!is_compared_in_c(PyTuple_GET_ITEM(arg, k), depth + 1)) return 0;
         return 1;
     }
-    if (PyArray_DescrCheck(arg)) return dtype_code(arg) >= 0;
+    if (PyArray_DescrCheck(arg)) return ((PyArray_Descr*)arg)->type_num < NPY_USERDEF;
     if (type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyComplex_Type) return 1;
     if (type == &PyBool_Type || type == &PyCFunction_Type) return 1;
     return type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare; /* by its address */
 }
 
-/* Write an argument that is no number: it stands beside the string, where equal ones have one number. */
-static Py_ssize_t write_object(PyObject* arg, Py_ssize_t used) {
+/* The number of an object that stands beside the string, where equal ones have one; -1 with an exception. */
+static Py_ssize_t object_number(PyObject* arg) {
     PyObject *number, *found, *key;
+    Py_ssize_t n;
     if (walk.arguments == NULL && ((walk.arguments = PyList_New(0)) == NULL || (walk.numbers = PyDict_New()) == NULL)) return -1;
     key = is_compared_in_c(arg, 0) ? Py_NewRef(arg) : PyLong_FromVoidPtr(arg); /* a bare number is no argument of this kind */
     number = key ? PyLong_FromSsize_t(PyList_GET_SIZE(walk.arguments)) : NULL;
     found = number ? PyDict_SetDefault(walk.numbers, key, number) : NULL; /* borrowed */
-    if (found == number && PyList_Append(walk.arguments, arg) < 0) found = NULL;
+    if (found && found == number && PyList_Append(walk.arguments, arg) < 0) found = NULL;
+    n = found ? PyLong_AsSsize_t(found) : -1;
     Py_XDECREF(number), Py_XDECREF(key);
-    if (found == NULL || ROOM(scratch, scratch_count, used + 2) < 0) return -1;
+    return n;
+}
+
+/* Write an argument that is no number. */
+static Py_ssize_t write_object(PyObject* arg, Py_ssize_t used) {
+    Py_ssize_t number = object_number(arg);
+    if (number < 0 || ROOM(scratch, scratch_count, used + 2) < 0) return -1;
     walk.scratch[walk.scratch_count + used] = ARG_OBJECT;
-    walk.scratch[walk.scratch_count + used + 1] = (word)PyLong_AsLong(found);
+    walk.scratch[walk.scratch_count + used + 1] = (word)number;
     return used + 2;
+}
+
+#define OTHER_DTYPES 32 /* codes from here on are of dtypes that only library calls have, such as `longdouble`: they stand beside the string */
+#define MOST_DTYPES 256
+
+static int dtype_number(PyObject* dtype) {
+    int code = dtype_code(dtype);
+    Py_ssize_t number;
+    if (code >= 0) return code;
+    if (!PyArray_DescrCheck(dtype)) return NO_GRAPH;
+    number = object_number(dtype);
+    return number < 0 ? -1 : number < MOST_DTYPES - OTHER_DTYPES ? OTHER_DTYPES + (int)number : NO_GRAPH;
 }
 
 static int keep(Node* node) {
@@ -504,8 +524,8 @@ static int node_entry(Node* node) {
         walk.moves = 1;
         return 0;
     }
-    code = dtype_code(node->dtype);
-    if (code < 0) return NO_GRAPH;
+    code = dtype_number(node->dtype);
+    if (code < 0) return code;
     for (k = 0; k < n; k++) { /* leaves write to the scratch */
         found = entry_of((Node*)PyTuple_GET_ITEM(src, k));
         if (found < 0) return found;

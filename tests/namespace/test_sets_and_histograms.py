@@ -255,6 +255,12 @@ test_cases = table(
 )
 
 
+@pytest.mark.parametrize("bounds", [(1 + numpy.finfo(numpy.longdouble).eps, 2), (0, 1 - numpy.finfo(numpy.longdouble).eps)])
+def test_a_histogram_has_edges_of_a_wider_dtype(bounds: tuple[float, float]) -> None:
+    for dtype in (numpy.float16, numpy.float32, numpy.float64):
+        check(lambda np, dtype=dtype: np.histogram(np.array([1.0], dtype), 1, np.array(bounds, np.longdouble)))
+
+
 def test_named_results_have_numpys_names() -> None:
     x = lazynp.array([3, 1, 3])
     for name in ("unique_all", "unique_counts", "unique_inverse"):
