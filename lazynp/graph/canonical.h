@@ -25,7 +25,8 @@ typedef struct {
 
 enum { LEAF, MOVEMENT, ELEMENTWISE, REDUCTION, OTHER };
 enum { TAG_ENTRY = 0, TAG_SWAPPED = 1 << 28, TAG_LITERAL = 2 << 28, TAG_SLOT = 3 << 28 };
-enum { ARG_NONE, ARG_INT, ARG_TUPLE, ARG_OP, ARG_OBJECT };
+enum { ARG_NONE, ARG_INT, ARG_TUPLE, ARG_OP, ARG_OBJECT, ARG_BITS };
+enum { BITS_FLOAT, BITS_COMPLEX, BITS_SCALAR }; /* Python's numbers, and behind those NumPy's by the code of their dtype */
 #define MOST_OPS 256
 #define ZERO_SLOT (-1)
 
@@ -288,56 +289,21 @@ static int slot_of(PyObject* offset, Py_ssize_t used, word* slot) {
     return 0;
 }
 
-/* Write an argument behind `used` words; the new number of words. */
-static Py_ssize_t write_argument(PyObject* arg, Py_ssize_t used, int depth) {
-    word* at;
-    if (ROOM(scratch, scratch_count, used + 3) < 0) return -1;
-    at = walk.scratch + walk.scratch_count + used;
-    if (arg == Py_None) {
-        at[0] = ARG_NONE;
-        return used + 1;
-    }
-    if (PyLong_CheckExact(arg)) {
-        int overflow;
-        long long value = PyLong_AsLongLongAndOverflow(arg, &overflow);
-        if (overflow) return NO_GRAPH;
-        at[0] = ARG_INT, at[1] = (word)value, at[2] = (word)(value >> 32);
-        return used + 3;
-    }
-    if (Py_TYPE(arg) == op_class) {
-        PyObject* number = *(PyObject**)((char*)arg + op_number_offset);
-        at[0] = ARG_OP, at[1] = (word)PyLong_AsLong(number);
-        return used + 2;
-    }
-    if (PyTuple_CheckExact(arg) && depth < 8) {
-        Py_ssize_t k, n = PyTuple_GET_SIZE(arg);
-        at[0] = ARG_TUPLE, at[1] = (word)n;
-        for (k = 0, used += 2; k < n && used >= 0; k++) used = write_argument(PyTuple_GET_ITEM(arg, k), used, depth + 1);
-        return used;
-    }
-    return NO_GRAPH;
-}
+#define ARGUMENTS_DEPTH 80 /* of tuples in tuples: more than arrays have axes */
 
 /* Whether hashing and comparing an argument runs no code but C. */
-static int is_compared_in_c(PyObject* arg, int depth) {
+static int is_compared_in_c(PyObject* arg) {
     PyTypeObject* type = Py_TYPE(arg);
-    if (PyTuple_CheckExact(arg) && depth < 8) {
-        for (Py_ssize_t k = PyTuple_GET_SIZE(arg); k--;)
-            if (!is_compared_in_c(PyTuple_GET_ITEM(arg, k), depth + 1)) return 0;
-        return 1;
-    }
     if (PyArray_DescrCheck(arg)) return ((PyArray_Descr*)arg)->type_num < NPY_USERDEF;
-    if (type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyLong_Type || type == &PyFloat_Type || type == &PyComplex_Type) return 1;
-    if (type == &PyBool_Type || type == &PyCFunction_Type) return 1;
+    if (type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyCFunction_Type) return 1;
     return type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare; /* by its address */
 }
 
-/* The number of an object that stands beside the string, where equal ones have one; -1 with an exception. */
-static Py_ssize_t object_number(PyObject* arg) {
-    PyObject *number, *found, *key;
+/* The number of an object that stands beside the string, where those with equal keys have one; -1 with an exception.  `key`: taken over, or NULL with an exception. */
+static Py_ssize_t numbered_by(PyObject* key, PyObject* arg) {
+    PyObject *number, *found;
     Py_ssize_t n;
-    if (walk.arguments == NULL && ((walk.arguments = PyList_New(0)) == NULL || (walk.numbers = PyDict_New()) == NULL)) return -1;
-    key = is_compared_in_c(arg, 0) ? Py_NewRef(arg) : PyLong_FromVoidPtr(arg); /* a bare number is no argument of this kind */
+    if (key && walk.arguments == NULL && ((walk.arguments = PyList_New(0)) == NULL || (walk.numbers = PyDict_New()) == NULL)) Py_CLEAR(key);
     number = key ? PyLong_FromSsize_t(PyList_GET_SIZE(walk.arguments)) : NULL;
     found = number ? PyDict_SetDefault(walk.numbers, key, number) : NULL; /* borrowed */
     if (found && found == number && PyList_Append(walk.arguments, arg) < 0) found = NULL;
@@ -346,12 +312,74 @@ static Py_ssize_t object_number(PyObject* arg) {
     return n;
 }
 
-/* Write an argument that is no number. */
-static Py_ssize_t write_object(PyObject* arg, Py_ssize_t used) {
-    Py_ssize_t number = object_number(arg);
-    if (number < 0 || ROOM(scratch, scratch_count, used + 2) < 0) return -1;
-    walk.scratch[walk.scratch_count + used] = ARG_OBJECT;
-    walk.scratch[walk.scratch_count + used + 1] = (word)number;
+static Py_ssize_t object_number(PyObject* arg) {
+    return numbered_by(is_compared_in_c(arg) ? Py_NewRef(arg) : PyLong_FromVoidPtr(arg), arg); /* no number of so few bits is an argument of this kind */
+}
+
+/* The same of a number by its kind and bits. */
+static Py_ssize_t bits_number(PyObject* arg, const word* words, int count) {
+    return numbered_by(Py_BuildValue("(y#)", (const char*)words, (Py_ssize_t)(count * sizeof(word))), arg); /* no tuple is an argument of this kind */
+}
+
+/* The bits of a number that is no integer of Python's, which zeros of both signs and equal numbers of two types do not share: how many words; 0 where it is no such number. */
+static int number_bits(PyObject* arg, word* words, int* kind) {
+    PyArray_Descr* dtype;
+    int code;
+    if (PyFloat_CheckExact(arg)) {
+        double value = PyFloat_AS_DOUBLE(arg);
+        return memcpy(words, &value, sizeof(value)), *kind = BITS_FLOAT, 2;
+    }
+    if (PyComplex_CheckExact(arg)) {
+        Py_complex value = PyComplex_AsCComplex(arg);
+        return memcpy(words, &value, sizeof(value)), *kind = BITS_COMPLEX, 4;
+    }
+    if (!PyArray_IsScalar(arg, Number) && !PyArray_IsScalar(arg, Bool)) return 0;
+    if ((dtype = PyArray_DescrFromScalar(arg)) == NULL) return PyErr_Clear(), 0;
+    code = dtype_code((PyObject*)dtype);
+    Py_DECREF(dtype);
+    if (code < 0) return 0;
+    memset(words, 0, 4 * sizeof(word));
+    PyArray_ScalarAsCtype(arg, words);
+    return *kind = BITS_SCALAR + code, 4;
+}
+
+/* Write an argument behind `used` words; the new number of words, -1 with an exception. */
+static Py_ssize_t write_argument(PyObject* arg, Py_ssize_t used, int depth) {
+    Py_ssize_t number;
+    word* at;
+    int count, kind, overflow;
+    if (ROOM(scratch, scratch_count, used + 7) < 0) return -1;
+    at = walk.scratch + walk.scratch_count + used;
+    if (arg == Py_None) {
+        at[0] = ARG_NONE;
+        return used + 1;
+    }
+    if (PyLong_CheckExact(arg)) {
+        long long value = PyLong_AsLongLongAndOverflow(arg, &overflow);
+        if (!overflow) {
+            at[0] = ARG_INT, at[1] = (word)value, at[2] = (word)(value >> 32);
+            return used + 3;
+        }
+    }
+    if (Py_TYPE(arg) == op_class) {
+        PyObject* op_number = *(PyObject**)((char*)arg + op_number_offset);
+        at[0] = ARG_OP, at[1] = (word)PyLong_AsLong(op_number);
+        return used + 2;
+    }
+    if (PyTuple_CheckExact(arg) && depth < ARGUMENTS_DEPTH) {
+        Py_ssize_t k, n = PyTuple_GET_SIZE(arg);
+        at[0] = ARG_TUPLE, at[1] = (word)n;
+        for (k = 0, used += 2; k < n && used >= 0; k++) used = write_argument(PyTuple_GET_ITEM(arg, k), used, depth + 1);
+        return used;
+    }
+    if ((count = number_bits(arg, at + 2, &kind)) != 0) {
+        at[0] = ARG_BITS, at[1] = count | kind << 8;
+        if ((number = bits_number(arg, at + 1, 1 + count)) < 0) return -1;
+        at[2 + count] = (word)number;
+        return used + 3 + count;
+    }
+    if ((number = object_number(arg)) < 0) return -1;
+    at[0] = ARG_OBJECT, at[1] = (word)number;
     return used + 2;
 }
 
@@ -590,10 +618,7 @@ static int node_entry(Node* node) {
         }
         walk.calls |= op->op == store_op;
     } else {
-        Py_ssize_t before = used, written = write_argument(arg, used, 0);
-        if (written == NO_GRAPH && !PyErr_Occurred()) written = write_object(arg, before);
-        if (written < 0) return -1;
-        used = written;
+        if ((used = write_argument(arg, used, 0)) < 0) return -1;
         walk.scratch[walk.scratch_count] |= kinds;
         walk.calls |= is_call(op) || op->kind == REDUCTION;
     }
@@ -728,6 +753,7 @@ static Py_ssize_t behind_argument(const word* words, Py_ssize_t at) {
     switch (words[at]) {
     case ARG_NONE: return at + 1;
     case ARG_INT: return at + 3;
+    case ARG_BITS: return at + 3 + (words[at + 1] & 255);
     case ARG_TUPLE:
         count = words[at + 1];
         for (at += 2; count--;) at = behind_argument(words, at);

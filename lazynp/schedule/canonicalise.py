@@ -103,6 +103,9 @@ def _argument(words: list[int], at: int, objects: tuple[Any, ...]) -> tuple[Any,
             return tuple(parts), at
         case 3:
             return o.ALL[words[at + 1]], at + 2
+        case 5:  # a number: its bits make the key, its object is beside them
+            at += 2 + (words[at + 1] & 255)
+            return objects[words[at]], at + 1
         case _:
             return objects[words[at + 1]], at + 2
 

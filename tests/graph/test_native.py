@@ -20,7 +20,7 @@ from lazynp.graph import build, errstate
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, caller
 from lazynp.schedule import cost
-from lazynp.schedule.canonicalise import Entry, Program, canonicalise
+from lazynp.schedule.canonicalise import Entry, Program, canonicalise, without_sizes
 from lazynp.values.buffer import Buffer
 from tests.graph import walk
 
@@ -126,7 +126,9 @@ def program(choices: random.Random) -> tuple[list[Node], list[Node]]:
             case 7:
                 made = Node(o.SCAN, (x,), (choices.choice([o.ADD, o.MAXIMUM]), 0), dtype, x.shape)
             case 8:
-                made = Node(o.CALL, (x,), (choices.choice(["sort", "fft"]), choices.choice([(0,), (1.5,), ("a", None)])), dtype, x.shape)
+                name = choices.choice(["sort", "fft"])
+                arguments = choices.choice([(0,), (1.5,), (0.0,), (-0.0, "a"), (0.0, "a"), ("a", None)])
+                made = Node(o.CALL, (x,), (name, arguments), dtype, x.shape)
             case _:
                 made = Node(o.CONCAT, (x, y), 0, dtype, (x.shape[0] + y.shape[0],))
         made.err = choices.choice(STATES)
@@ -247,6 +249,18 @@ def test_equal_arguments_of_calls_are_one() -> None:
         assert len(set(canonicalise(calls(equal)).nodes)) == 2  # the leaf, and one call
     for other in (lambda: [1].index, object, lambda: (1, np.array(3))):
         assert len(set(canonicalise(calls(other)).nodes)) == 3
+
+
+def test_arguments_that_are_equal_but_not_the_same_are_apart() -> None:
+    def key(*arguments: Any) -> Any:
+        return canonicalise([Node(o.CALL, (x,), ("f", arguments), FLOAT, (3,))]).key
+
+    x = leaf(3)
+    zeros = [0, 0.0, -0.0, 0j, complex(0.0, -0.0), False]
+    zeros += [np.float64(0), np.float64(-0.0), np.float32(0), np.complex128(0), np.False_, np.int64(0)]
+    assert len({key("a", ((zero,),)) for zero in zeros for _ in range(2)}) == len(zeros)
+    structures = [without_sizes(key(zero, "a", np.dtype("f4")))[0] for zero in zeros]
+    assert len(set(structures)) == len(zeros)
 
 
 @pytest.mark.parametrize("collects", [True, False])

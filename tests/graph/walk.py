@@ -86,6 +86,26 @@ class _Numbers(dict[Node, int]):
         return number
 
 
+class _Number(NamedTuple):
+    """A number of an argument: what is equal without being the same (zeros of both signs, ``1`` and ``1.0``) is told apart."""
+
+    kind: type
+    bits: bytes
+    value: Any
+
+
+def _distinct(arg: Any) -> Any:
+    if type(arg) is tuple:
+        return tuple([_distinct(item) for item in arg])
+    return _Number(type(arg), np.asarray(arg).tobytes(), arg) if isinstance(arg, (float, complex, bool, np.generic)) else arg
+
+
+def _plain(arg: Any) -> Any:
+    if type(arg) is tuple:
+        return tuple([_plain(item) for item in arg])
+    return arg.value if isinstance(arg, _Number) else arg
+
+
 def canonicalise(nodes_wanted: Sequence[Node]) -> Form:
     """The canonical form of the program that computes ``nodes_wanted``; natively that is ``graph/canonical.h``.
 
@@ -165,7 +185,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Form:
             moves = True
             continue
         else:
-            entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
+            entry = (op, node.dtype, _distinct(node.arg), node.shape, *[index[s] for s in node.src])
             if op in CALLS or kind is Kind.REDUCTION:
                 calls = True
             if node.err is not DEFAULT and node.err.kinds != DEFAULT.kinds and kind is not Kind.MOVEMENT:
@@ -272,5 +292,5 @@ def structure(key: Any) -> tuple[list[Raw], tuple[int, ...]]:
         elif op is o.SLICE or op is o.STORE or op is o.PAD:
             raw.append((op, entry[3:], entry[1]))
         else:
-            raw.append((op, entry[4:], entry[2]))
+            raw.append((op, entry[4:], _plain(entry[2])))
     return raw, key[1]

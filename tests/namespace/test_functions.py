@@ -435,3 +435,9 @@ def test_writing_functions_write() -> None:
         return x, y
 
     check(run)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_plan_is_not_another_ones_whose_arguments_are_merely_equal() -> None:
+    for right in (0.0, -0.0, 0.0, 1, 1.0):
+        check(lambda np, right=right: np.copysign(1, np.interp(np.arange(9.0) + 9, np.arange(3.0), np.arange(3.0), right=right)))
