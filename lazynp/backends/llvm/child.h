@@ -64,11 +64,14 @@ static int child_becomes(void* given) {
     if (syscall(SYS_close_range, 3u, ~0u, 0u))
 #endif
         for (int k = 3; k < CHILD_DESCRIPTORS; k++) close(k);
-    /* The program's handlers would run in its memory. */
+    /* The program's handlers would run in its memory; what came while the process was still of its group, and waits, was the program's: to ignore it forgets it. */
     for (int number = 1; number < NSIG; number++)
-        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL) {
+        if (sigaction(number, NULL, &action) == 0) {
+            void (*handler)(int) = action.sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL;
             memset(&action, 0, sizeof(action));
-            action.sa_handler = SIG_DFL;
+            action.sa_handler = SIG_IGN;
+            sigaction(number, &action, NULL);
+            action.sa_handler = handler;
             sigaction(number, &action, NULL);
         }
     sigemptyset(&none);

@@ -50,7 +50,7 @@ def run(code: str, directory: Path | None, **environment: str) -> subprocess.Com
 
 def holds(code: str, directory: Path | None, **environment: str) -> None:
     done = run(code, directory, **environment)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
 def servers(directory: Path) -> list[int]:
@@ -147,7 +147,9 @@ os.setpgid(0, 0)
 heard = []
 signal.signal(signal.SIGINT, lambda *told: heard.append(told))
 works = [begun(k) for k in range(4)]
-os.killpg(0, signal.SIGINT)
+end = time.monotonic() + 0.05  # while it is started, too
+while time.monotonic() < end:
+    os.killpg(0, signal.SIGINT)
 for work in works:
     work.wait()
     assert work.code() and work.losses == 0
