@@ -1784,20 +1784,20 @@ static int signature_read(const Function* self, Call* call, Words* words, PyObje
     return call->count;
 }
 
-/* The arguments of a call with arrays of ones in the place of its own; NULL with an exception. */
-static PyObject* signature_given(const Function* self, const Call* call, PyObject* const* args, Py_ssize_t total) {
+/* The arguments of a call with arrays of ones in the place of its own, each of one element where only the types matter (`flat`, of a ufunc); NULL with an exception. */
+static PyObject* signature_given(const Function* self, const Call* call, PyObject* const* args, Py_ssize_t total, int flat) {
     PyObject *given = PyTuple_New(total), *items, *one;
-    int next = 0;
+    int next = 0, few = flat && is_elementwise(self);
     for (Py_ssize_t k = 0; given && k < total; k++) {
         if (k == 0 && self->arrays == SEQUENCE) {
             items = PyTuple_New(call->count);
             for (int o = 0; items && o < call->count; o++) {
-                if ((one = ones_like_read(&call->read[o]))) PyTuple_SET_ITEM(items, o, one);
+                if ((one = ones_like_read(&call->read[o], 0))) PyTuple_SET_ITEM(items, o, one);
                 else Py_CLEAR(items);
             }
             one = items;
         } else if (Py_TYPE(args[k]) == array_type) {
-            one = ones_like_read(&call->read[next++]);
+            one = ones_like_read(&call->read[next++], few);
         } else {
             one = Py_NewRef(k == 0 && is_ufunc(args[k]) ? numpys_ufunc(args[k]) : args[k]);
         }
@@ -1816,8 +1816,9 @@ static int is_many(PyObject* x) {
 }
 
 /* Whether NumPy may be asked what a call gives: that costs little. */
-static int is_asked_cheaply(const Function* self, const Call* call, PyObject* const* args, Py_ssize_t total) {
+static int is_asked_cheaply(const Function* self, const Call* call, PyObject* const* args, Py_ssize_t total, int flat) {
     npy_intp elements = 0, product = 1;
+    if (flat && is_elementwise(self)) return 1;
     for (int k = 0; k < call->count; k++) {
         npy_intp size = read_size(&call->read[k]);
         elements += size;
@@ -1825,7 +1826,7 @@ static int is_asked_cheaply(const Function* self, const Call* call, PyObject* co
     }
     for (Py_ssize_t k = 0; k < total; k++)
         if (is_many(args[k])) return 0;
-    return elements <= self->asked && (self->arrays == 1 || self->arrays == SEQUENCE || product <= ASKED_MOST);
+    return elements <= self->asked && (self->arrays == 1 || self->arrays == SEQUENCE || is_elementwise(self) || product <= ASKED_MOST);
 }
 
 /* A call of a signature that is not known, made at once, and its layout noted. */
@@ -2012,11 +2013,11 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         if (!(is_elementwise(self) && flat) && self->misses > MISSES_MOST && ++self->skipped & 31) break;
         self->misses++;
         recording_end(&begun, NULL);
-        if (!is_asked_cheaply(self, &call, args, total)) {
+        if (!is_asked_cheaply(self, &call, args, total, flat)) {
             made = signature_first(self, &words, &call, args, n, names);
             goto done;
         }
-        given = signature_given(self, &call, args, total);
+        given = signature_given(self, &call, args, total, flat);
         if (given == NULL || signature_learn(&words, self->theirs, given, names) < 0) goto done;
     }
     recording_end(&begun, made);

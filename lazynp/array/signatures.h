@@ -113,16 +113,18 @@ static PyObject* ones_repeated(PyArrayObject* like, PyArray_Descr* descr) {
     return made;
 }
 
-/* An array of ones like an operand. */
-static PyObject* ones_like_read(const Read* x) {
+/* An array of ones like an operand, or (`few`, of one in C's order) of one element with as many axes. */
+static PyObject* ones_like_read(const Read* x, int few) {
+    npy_intp dims[NPY_MAXDIMS];
     PyArrayObject* like = x->array && !PyArray_IS_C_CONTIGUOUS(x->array) ? array_of(x->array) : NULL;
     PyArray_Descr* descr = PyArray_DescrFromType(x->type);
     PyObject *made = NULL, *one = PyLong_FromLong(1);
     int repeats = 0;
+    for (int k = 0; k < x->ndim; k++) dims[k] = few ? 1 : x->dims[k];
     for (int k = 0; like && k < x->ndim; k++) repeats |= PyArray_STRIDE(like, k) == 0 && x->dims[k] > 1;
     if (repeats) return Py_XDECREF(one), ones_repeated(like, descr);
     if (like) made = PyArray_NewLikeArray(like, NPY_KEEPORDER, descr, 0);
-    else if (descr && !PyErr_Occurred()) made = PyArray_Empty(x->ndim, (npy_intp*)x->dims, descr, 0);
+    else if (descr && !PyErr_Occurred()) made = PyArray_Empty(x->ndim, dims, descr, 0);
     Py_XDECREF(like);
     if (made && (one == NULL || PyArray_FillWithScalar((PyArrayObject*)made, one) < 0)) Py_CLEAR(made);
     Py_XDECREF(one);
