@@ -40,10 +40,19 @@ static PyObject* kinds_name;
 typedef struct {
     PyObject_HEAD
     PyObject *key, *buffers, *integers, *scalars, *nodes, *wanted, *walked;
-    char moves;
+    char moves, counts; /* counts: its references to nodes are counted by these */
 } Canonical;
 
 static PyTypeObject canonical_type;
+
+/* Count the references to nodes that a form holds, or no longer. */
+static void form_counts(Canonical* self, int counts) {
+    PyObject* lists[] = {self->nodes, self->wanted, self->walked};
+    if (self->counts == counts) return;
+    self->counts = (char)counts;
+    for (int l = 0; l < 3; l++)
+        for (Py_ssize_t k = PyList_GET_SIZE(lists[l]); k--;) ((Node*)PyList_GET_ITEM(lists[l], k))->forms += counts ? 1 : -1;
+}
 
 /* Growing arrays, which are kept from one walk to the next. */
 typedef struct {
@@ -479,7 +488,7 @@ static int is_product(Node* node, Op* op) {
 
 /* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller,
    small results of what was reduced, arrays that were written through a view or are given to a product, which are in memory anyway, and what will
-   be at hand: who has more references than the walk and its readers in the program is held by somebody else. */
+   be at hand: what has more references than the walk, its readers in the program and the forms of other threads' runs is held by something else. */
 static int keep_asked_for_later(void) {
     Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
     int held;
@@ -496,7 +505,7 @@ static int keep_asked_for_later(void) {
         if (node->src && (is_product(node, op) || (node->given && op->kind == MOVEMENT))) /* readers come before what they read */
             for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->given = 1;
         if (node->kept || op->kind == LEAF || node->src == NULL) continue;
-        held = Py_REFCNT(node) > 1 + node->readers;
+        held = Py_REFCNT(node) > 1 + node->readers + node->forms;
         if (!node->later && !held) continue;
         size = bytes_of(node);
         if (held && most && op->kind != MOVEMENT && size <= most * PyDataType_ELSIZE((PyArray_Descr*)node->dtype)) {
@@ -714,7 +723,7 @@ static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
     walks++;
     done = walked();
     if (done == 0 && (made = PyObject_GC_New(Canonical, &canonical_type))) {
-        made->moves = (char)walk.moves;
+        made->moves = (char)walk.moves, made->counts = 0;
         made->key = made->buffers = made->integers = made->scalars = made->nodes = made->walked = NULL;
         made->wanted = Py_NewRef(given);
         if ((made->key = walk_key()) && (made->buffers = list_of(walk.buffers, walk.buffer_count)) &&
@@ -728,6 +737,7 @@ static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
             if (k == walk.offset_count && (made->walked = PyList_New(walk.node_count))) {
                 for (k = 0; k < walk.node_count; k++) PyList_SET_ITEM(made->walked, k, (PyObject*)walk.nodes[k]); /* their references go along */
                 walk.node_count = 0;
+                form_counts(made, 1);
             }
         }
         PyObject_GC_Track((PyObject*)made);
@@ -876,6 +886,7 @@ static int graph_ready(PyObject* number_slot) { /* the member descriptor of `Op.
 
 static int canonical_clear(PyObject* object) {
     Canonical* self = (Canonical*)object;
+    if (self->counts) form_counts(self, 0);
     Py_CLEAR(self->key); Py_CLEAR(self->buffers); Py_CLEAR(self->integers); Py_CLEAR(self->scalars);
     Py_CLEAR(self->nodes); Py_CLEAR(self->wanted); Py_CLEAR(self->walked);
     return 0;
@@ -896,6 +907,7 @@ static PyObject* canonical_forget(PyObject* object, PyObject* none) {
     PyObject* empty = PyList_New(0);
     (void)none;
     if (empty == NULL) return NULL;
+    form_counts(self, 0);
     Py_XSETREF(self->nodes, Py_NewRef(empty));
     Py_XSETREF(self->wanted, Py_NewRef(empty));
     Py_XSETREF(self->walked, empty);
@@ -906,8 +918,8 @@ static PyMethodDef canonical_methods[] = {
 static PyMemberDef canonical_members[] = {
     {"key", T_OBJECT_EX, offsetof(Canonical, key), 0, NULL},           {"buffers", T_OBJECT_EX, offsetof(Canonical, buffers), 0, NULL},
     {"integers", T_OBJECT_EX, offsetof(Canonical, integers), 0, NULL}, {"scalars", T_OBJECT_EX, offsetof(Canonical, scalars), 0, NULL},
-    {"nodes", T_OBJECT_EX, offsetof(Canonical, nodes), 0, NULL},       {"wanted", T_OBJECT_EX, offsetof(Canonical, wanted), 0, NULL},
-    {"walked", T_OBJECT_EX, offsetof(Canonical, walked), 0, NULL},     {"moves", T_BOOL, offsetof(Canonical, moves), READONLY, NULL},
+    {"nodes", T_OBJECT_EX, offsetof(Canonical, nodes), READONLY, NULL},       {"wanted", T_OBJECT_EX, offsetof(Canonical, wanted), READONLY, NULL},
+    {"walked", T_OBJECT_EX, offsetof(Canonical, walked), READONLY, NULL},     {"moves", T_BOOL, offsetof(Canonical, moves), READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};
 static PyTypeObject canonical_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.graph._native.Canonical",

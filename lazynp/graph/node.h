@@ -18,6 +18,7 @@ typedef struct Node {
     struct Node* counted;    /* its reader that was counted last */
     unsigned long long walk; /* the walk that met it last, for which `below`, `entry`, `readers`, `kept`, `later` and `given` hold */
     int entry, depth, offset, readers; /* how many sources in the walk it is */
+    int forms; /* references that canonical forms hold: of runs that go on in other threads */
     char computed, kept, later, given; /* given: to a product of matrices, so that its value lies in memory */
 } Node;
 
@@ -179,7 +180,7 @@ static inline Node* node_of_type(
     made->walk = 0;
     made->computed = made->kept = made->later = made->given = 0;
     made->entry = made->depth = -1;
-    made->readers = 0;
+    made->readers = made->forms = 0;
     made->below = 0;
     made->counted = NULL;
     for (k = PyTuple_GET_SIZE(src); k--;) {

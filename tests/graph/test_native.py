@@ -21,6 +21,7 @@ from lazynp.graph import op as o
 from lazynp.graph.node import Node, caller
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program, canonicalise, without_sizes
+from lazynp.values import config
 from lazynp.values.buffer import Buffer
 from tests.graph import walk
 
@@ -275,6 +276,22 @@ def test_a_walk_leaves_the_collector_as_it_is(collects: bool) -> None:
         assert gc.isenabled() is collects
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_form_is_no_holder_of_its_nodes() -> None:
+    x = leaf(8)
+    top = x
+    for _ in range(5):
+        top = Node(o.ADD, (top, x), None, FLOAT, (8,))
+    with config.override(tape_limit=300):
+        forms = [canonicalise([top]) for _ in range(3)]  # as threads hold them whose runs go on
+        forms[1].forget()
+        held = top.src[0].src[0]
+        other = canonicalise([top])
+        assert len({form.key for form in forms}) == 1 and other.key != forms[0].key
+        assert [node is held for node in other.wanted] == [False, True]
+        del held, other, forms
+        assert canonicalise([top]).key == canonicalise([top]).key
 
 
 def test_threads_walk_one_graph() -> None:
