@@ -216,9 +216,9 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
     below = _bytes_below(walked)
     firsts = index.nodes
     count = sys.getrefcount
-    later: set[Node] = set()
     found: list[Node] = []
     given: set[int] = set()  # ids: a set of nodes would be a reference more
+    later: set[int] = set()
     for k in range(len(walked) - 1, -1, -1):
         node = walked[k]
         if (node.op is o.CALL and node.arg[0] in PRODUCTS) or (id(node) in given and node.op.kind is Kind.MOVEMENT):
@@ -227,7 +227,7 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
             continue  # it exists afterwards, and nothing has to be computed for it
         own = readers.get(node, 0)
         held = count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node)
-        if node in later or held:
+        if id(node) in later or held:
             stored = held and (node.op is o.STORE or (id(node) in given and node.op.kind is not Kind.MOVEMENT))
             if held and node.op.kind is not Kind.MOVEMENT and 0 < config.at_hand >= prod(node.shape):
                 found.append(node)
@@ -236,7 +236,7 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
             if node.op in CALLS or stored or below[node] - size > (0 if size <= cost.KEPT_SMALL else cost.KEPT_BYTES):
                 found.append(node)
             elif below[node]:
-                later.update(node.src)
+                later.update(map(id, node.src))
     found.reverse()
     return found
 
