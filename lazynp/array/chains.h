@@ -1038,20 +1038,25 @@ static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
 
 static inline int step_type(const Chain* self, int k) { return self->step[k].out; }
 
-/* What a large array that exists, or a part of one, shows (borrowed), if tapes compute with it: with complex numbers no kernel does; NULL for all others. */
-static NOT_INLINED PyArrayObject* large_operand(PyObject* a) {
+static inline int is_private(PyObject* a);
+
+/* What a large array that exists, or a part of one, shows (borrowed), if tapes compute with it: with complex numbers no kernel does; `now`: at the call, as with what somebody outside
+   may write.  NULL for all others. */
+static NOT_INLINED PyArrayObject* large_shown(PyObject* a, int now) {
     PyArrayObject *x, *memory;
     PyObject* found;
     Cell* root;
     int own;
     if (Py_TYPE(a) != array_type || ((Cell*)a)->base == NULL || Py_TYPE(((Cell*)a)->base) == &PyArray_Type || IS_RAW(((Cell*)a)->base)) return NULL;
-    if (((Cell*)a)->base == Py_None) { /* most that are recorded are neither, and are seen to be none quickly */
+    if (((Cell*)a)->base == Py_None && !now) { /* most that are recorded are neither, and are seen to be none quickly */
         found = member_of(&member_array, member_of(&member_buffer, ((Cell*)a)->node));
         if (found == NULL || !PyArray_Check(found) || !(PyArray_ISCOMPLEX((PyArrayObject*)found) || PyArray_SIZE((PyArrayObject*)found) <= tapes_limit())) return NULL;
     }
-    x = large_memory(a, &root, &memory, &own);
-    return x && (PyArray_ISCOMPLEX(x) || (IS_NUMERIC(PyArray_TYPE(x)) && size_of(x) <= tapes_limit() && !is_mapped(root))) ? x : NULL;
+    if ((x = large_memory(a, &root, &memory, &own)) == NULL || PyArray_ISCOMPLEX(x)) return x;
+    if (!IS_NUMERIC(PyArray_TYPE(x)) || is_mapped(root)) return NULL;
+    return size_of(x) <= tapes_limit() || (size_of(x) <= first_limit() && (now || !is_private(a))) ? x : NULL;
 }
+static inline PyArrayObject* large_operand(PyObject* a) { return large_shown(a, 0); }
 
 /* The same of every array that exists. */
 static inline PyArrayObject* operand_seen(PyObject* x) {
@@ -1394,6 +1399,28 @@ static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
     return IS_NUMERIC(to->type) && is_private(x);
 }
 
+/* Whether an operand that cannot wait, for somebody outside may write its memory, is read at the call by a tape: small ones are by NumPy's loops. */
+static inline int is_read_now(const Read* read) { return read->array && read->chain == NULL && read->type >= 0 && IS_NUMERIC(read->type) && size_of(read->array) > limit_now(); }
+
+/* Whether a large operand's memory may be written by somebody outside. */
+static NOT_INLINED int is_large_lent(PyObject* x) { return Py_TYPE(x) == array_type && is_large(x) && large_shown(x, 1) && !is_private(x); }
+static inline int any_large_lent(PyObject* const* operands, int n) {
+    for (int o = 0; o < n; o++)
+        if (is_large_lent(operands[o])) return 1;
+    return 0;
+}
+
+/* What an operand is of an operation that is computed at the call (`NOW`), or might be beside another one that is (`STORED`). */
+enum { NOW = 1, STORED };
+static NOT_INLINED int operand_now(PyObject* x, Read* to, int* when) {
+    if (is_read_now(to)) return *when |= NOW;
+    if (to->array) return IS_NUMERIC(to->type) ? *when |= STORED : 0;
+    if (Py_TYPE(x) != array_type || WAITS(x) || (to->array = large_shown(x, 1)) == NULL) return 0;
+    to->type = PyArray_TYPE(to->array), to->ndim = PyArray_NDIM(to->array), to->dims = PyArray_DIMS(to->array);
+    return *when |= STORED;
+}
+
+
 /* Whether what waits is an operand of a step, however it lies. */
 static inline int waits_known(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_known(CHAIN_OF(x)); }
 
@@ -1604,9 +1631,16 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
 
 static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) { return step_into(loops, a, b, NULL); }
 
-/* An operation as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
-static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
-    int type, nin = loops->nin, from = loops->chooses, ndim, joins, flat, whole, compared = 0, other = 0;
+/* What was recorded of memory that may change, computed before anything else happens; NULL with an exception. */
+static PyObject* made_now(PyObject* made) {
+    if (settle_cell(made) < 0) Py_CLEAR(made);
+    return made;
+}
+
+/* An operation as a step; NULL, perhaps without an exception, where no tape computes it.  `now`: it reads memory that may change, and is to be computed before
+   anything else happens. */
+static PyObject* step_made(Loops* loops, PyObject* const* operands, int* now) {
+    int type, nin = loops->nin, from = loops->chooses, ndim, joins, flat, whole, compared = 0, other = 0, when = 0;
     char order[AXES];
     npy_intp dims[AXES], size;
     long long serial = 0;
@@ -1616,13 +1650,15 @@ static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
     Chain* self;
     Loop* loop;
     Begun begun;
+    *now = 0;
     if (waiting_count == 0 && at_the_call()) return NULL;
     for (int o = 0; o < nin; o++)
-        if ((!waits_known(operands[o]) && operand_ready(operands[o]) < 0) || is_lent(operands[o])) return NULL;
+        if ((!waits_known(operands[o]) && operand_ready(operands[o]) < 0) || (is_lent(operands[o]) && memory_of(operands[o]) && !any_large_lent(operands, nin))) return NULL;
     if (!recording_begin(&begun)) return NULL;
 reading: /* from here on no code of a program's runs */
     for (int o = 0; o < nin; o++)
-        if (!step_reads(operands[o], &read[o], nin == 2 ? operands[1 - o] : NULL)) goto refused;
+        if (!step_reads(operands[o], &read[o], nin == 2 ? operands[1 - o] : NULL) && !operand_now(operands[o], &read[o], &when)) goto refused;
+    if (when && !(*now = when & NOW)) goto refused;
     if (from && read[0].type != NPY_BOOL) goto refused;
     type = nin - from > 2 ? read[0].type : operands_type(loops, read + from, operands[from], nin - from > 1 ? operands[from + 1] : NULL);
     for (int o = 1; nin - from > 2 && o < nin; o++)
@@ -1641,7 +1677,7 @@ reading: /* from here on no code of a program's runs */
     if ((loop->raises && !(nin == 2 && read[1].type < 0 && is_natural(operands[1]))) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
     if (size > limit_now() && loops->costly) goto refused; /* small operands, of which the result is large */
-    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size_beyond(size) && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
+    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size_beyond(size) && !*now && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {
         if (read[o].type < 0 && !value_of(operands[o], type, &value[o])) goto refused;
@@ -1705,6 +1741,13 @@ unfit: /* an operand that this tape has taken meanwhile is no harm */
     if (self->steps == 0) chain_free(self);
 refused:
     return recording_end(&begun, NULL);
+}
+
+/* The same, computed if it is to be. */
+static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
+    int now;
+    PyObject* made = step_made(loops, operands, &now);
+    return made && now ? made_now(made) : made;
 }
 
 /* `a op b` (b is NULL for an operation on one array), likewise. */

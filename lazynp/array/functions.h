@@ -1439,11 +1439,14 @@ static int dtype_number(PyObject* dtype) {
     return number;
 }
 
+/* Whether an operand is one of steps that wait, or are computed at the call, and what it is. */
+static inline int operand_shown(PyObject* x, Read* to) { return operand_read(x, to, NULL) || is_read_now(to); }
+
 /* A cast or a copy as a step of a tape; NULL, perhaps without an exception, where it is none. */
 static PyObject* cast_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Read read;
     int to;
-    if (names || n != (self->kind == ASTYPE ? 2 : 1) || !operand_read(args[0], &read, NULL) || read.type < 0) return NULL;
+    if (names || n != (self->kind == ASTYPE ? 2 : 1) || !operand_shown(args[0], &read) || read.type < 0) return NULL;
     to = self->kind == ASTYPE ? dtype_number(args[1]) : read.type;
     if (!IS_NUMERIC(to) || cast_loops[to].of[read.type].function == NULL) return NULL;
     return chain_step(&cast_loops[to], args[0], NULL);
@@ -1462,7 +1465,7 @@ static PyObject* clip_recorded(PyObject* const* args, Py_ssize_t n, PyObject* na
     PyObject* bound;
     Loops* loops;
     Read read;
-    if (names || n != 3 || clip_loops.ufunc == NULL || !operand_read(args[0], &read, NULL) || read.type < 0) return NULL;
+    if (names || n != 3 || clip_loops.ufunc == NULL || !operand_shown(args[0], &read) || read.type < 0) return NULL;
     for (int k = 1; k < 3; k++)
         if (args[k] != Py_None && Py_TYPE(args[k]) != array_type && (!is_number(args[k]) || beside_number(read.type, args[k]) != read.type)) return NULL;
     if (args[1] != Py_None && args[2] != Py_None) return clip_loops.of[read.type].function ? step_recorded(&clip_loops, args) : NULL;
@@ -1480,7 +1483,7 @@ static PyObject* round_recorded(PyObject* const* args, Py_ssize_t n, PyObject* n
     long decimals;
     Read read;
     if (n + (names ? PyTuple_GET_SIZE(names) : 0) > 2 || n < 1 || (names && PyTuple_GET_SIZE(names) && !is_named(names, "decimals"))) return NULL;
-    if (!operand_read(args[0], &read, NULL) || (read.type != NPY_DOUBLE && read.type != NPY_FLOAT) || read_size(&read) == 0) return NULL;
+    if (!operand_shown(args[0], &read) || (read.type != NPY_DOUBLE && read.type != NPY_FLOAT) || read_size(&read) == 0) return NULL;
     if (n == 1 && (names == NULL || PyTuple_GET_SIZE(names) == 0)) return chain_step(&round_loops, args[0], NULL);
     if (!PyLong_CheckExact(args[1])) return NULL;
     decimals = PyLong_AsLong(args[1]);
@@ -1545,8 +1548,8 @@ static PyObject* roll_recorded(Function* self, PyObject* const* args, Py_ssize_t
         call.by_loops = roll_by_loops;
         if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, 0);
     }
-    recording_end(&begun, made);
-    if (made && (total < 3 || args[2] == Py_None)) Py_SETREF(made, getitem_waits(made, Py_Ellipsis));
+    made = call_made(&call, recording_end(&begun, made));
+    if (made && (total < 3 || args[2] == Py_None)) Py_SETREF(made, PyObject_GetItem(made, Py_Ellipsis));
     return made;
 }
 
@@ -1623,7 +1626,7 @@ static inline int may_be_recorded(const Function* self, PyObject* const* args, P
 /* The method: real numbers are their own conjugates. */
 static PyObject* conjugate_recorded(PyObject* a) {
     Read read;
-    if (!operand_read(a, &read, NULL)) return NULL;
+    if (!operand_shown(a, &read)) return NULL;
     return PyTypeNum_ISCOMPLEX(read.type) ? chain_step(&conjugate_loops, a, NULL) : Py_NewRef(a);
 }
 
@@ -1643,7 +1646,7 @@ static PyObject* part_along(PyObject* a, int axis, PyObject* from, PyObject* to)
 static PyObject* diff_recorded(PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject *one = PyLong_FromLong(1), *other = PyLong_FromLong(-1), *later = NULL, *before = NULL, *made = NULL;
     Read x;
-    int fits = one && other && operand_read(args[0], &x, NULL) && x.type > NPY_BOOL && x.ndim > 0, axis = fits ? x.ndim - 1 : -1, overflow;
+    int fits = one && other && operand_shown(args[0], &x) && x.type > NPY_BOOL && x.ndim > 0, axis = fits ? x.ndim - 1 : -1, overflow;
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     for (Py_ssize_t k = 1; fits && k < total; k++) {
         PyObject* name = k < n ? NULL : PyTuple_GET_ITEM(names, k - n);
@@ -2020,7 +2023,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         given = signature_given(self, &call, args, total, flat);
         if (given == NULL || signature_learn(&words, self->theirs, given, names) < 0) goto done;
     }
-    recording_end(&begun, made);
+    made = call_made(&call, recording_end(&begun, made));
     if (made && second) PyTuple_SET_ITEM(pair, 0, made), PyTuple_SET_ITEM(pair, 1, (PyObject*)second), made = Py_NewRef(pair), second = NULL;
 done:
     Py_XDECREF(pair), Py_XDECREF(second);
@@ -2107,7 +2110,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     call.silent = is_silent(self);
     if (fits && call_fits(&call))
         made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->kind == JOINED);
-    recording_end(&begun, made);
+    made = call_made(&call, recording_end(&begun, made));
     return made == NULL && !fits && !PyErr_Occurred() && self->arrays ? signature_recorded(self, args, n, names) : made;
 }
 

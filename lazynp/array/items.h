@@ -188,6 +188,7 @@ typedef struct {
     int count;
     int out, ndim;
     int silent; /* NumPy tells of no floating-point errors of it */
+    int when;   /* it is computed, see `operand_now` */
     npy_intp dims[AXES], size;
     ByLoops by_loops, by_steps; /* with its axis, see `Item` */
     int axis, keeps, off;
@@ -196,7 +197,8 @@ typedef struct {
 /* Read an operand, however its elements lie. */
 static int call_takes_any(Call* call, PyObject* x) {
     Read* read = &call->read[call->count];
-    if (call->count == CHAIN_ARRAYS || Py_TYPE(x) != array_type || !operand_read(x, read, NULL) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
+    if (call->count == 0) call->when = 0;
+    if (call->count == CHAIN_ARRAYS || Py_TYPE(x) != array_type || (!operand_read(x, read, NULL) && !operand_now(x, read, &call->when)) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
     if (read->array && !PyArray_ISBEHAVED_RO(read->array)) return 0;
     call->operands[call->count++] = x;
     return 1;
@@ -269,7 +271,12 @@ static void call_second(Cell* first, Cell* second, int type) {
     second->before = (Cell*)self, second->offset = 1;
 }
 
-static inline int call_fits(const Call* call) { return call->ndim > 0 && call->size >= chain_sizes.from && call->size <= tapes_limit(); }
+static inline int call_fits(const Call* call) {
+    return call->ndim > 0 && call->size >= chain_sizes.from && (call->when ? call->when & NOW && call->size <= first_limit() : call->size <= tapes_limit());
+}
+
+/* What was recorded, if anything was, computed if it is to be; NULL with an exception, or where nothing was. */
+static inline PyObject* call_made(const Call* call, PyObject* made) { return made && call->when ? made_now(made) : made; }
 
 /* A product of matrices, or of one and a vector. */
 static int product_call(Call* call, PyObject* a, PyObject* b) {
@@ -306,7 +313,7 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
         call.by_loops = product_by_loops;
         made = call_waits(&call, &begun, product_answer, slow_methods[MATMUL] ? slow_methods[MATMUL] : Py_None, args, 2, NULL, 0);
     }
-    return recording_end(&begun, made);
+    return call_made(&call, recording_end(&begun, made));
 }
 
 /* Views -------------------------------------------------------------------------------------------------------------------------------------- */

@@ -392,11 +392,11 @@ static int is_alone(PyObject* a) {
 }
 
 /* What a large array holds that is a value, which is exchanged and never written (borrowed): its views look for the new one.  The new one may lie where it does; NULL of all others. */
-static PyArrayObject* large_value(PyObject* a) {
+static PyArrayObject* large_value(PyObject* a, int now) {
     Cell* self = (Cell*)a;
     PyArrayObject* x;
     if (Py_TYPE(a) != array_type || self->base != Py_None || self->readonly != Py_False || self->lent == LENT_ADDRESS || (self->view && self->view != Py_None) || self->readers || self->waiting_views) return NULL;
-    x = large_operand(a);
+    x = large_shown(a, now);
     return x && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && PyArray_BASE(x) == NULL && FIELDS(x)->weakreflist == NULL && is_writable(x) ? x : NULL;
 }
 
@@ -430,10 +430,12 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
 static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject* a) {
     Cell *old = NULL, *made;
     Chain* next;
-    PyArrayObject *x, *large = large_value(a);
+    PyArrayObject *x, *large;
     PyObject* found;
-    int type, ndim, same;
+    int type, ndim, same, now = any_large_lent(operands, loops->nin);
     npy_intp dims[AXES];
+    if (now && drafted(a) == a && draft_ready(a) < 0) return NULL;
+    large = large_value(a, now);
     if (Py_TYPE(a) != array_type || !(large || is_alone(a))) return NULL;
     x = WAITS(a) ? NULL : large ? large : (PyArrayObject*)((Cell*)a)->base;
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
@@ -443,12 +445,13 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
     memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
     if (x == NULL && (old = chain_cell()) == NULL) return NULL;
     made = loops->nin < 3 ? (Cell*)step_next(loops, operands[0], operands[1]) : NULL;
-    if (made == NULL) made = (Cell*)step_recorded(loops, operands);
+    if (made == NULL) made = (Cell*)step_made(loops, operands, &now);
     next = made ? CHAIN_OF(made) : NULL;
     same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
-    if (same && (large ? large_value(a) == large : is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a)))) { /* as before: recording may have had code run */
+    if (same && (large ? large_value(a, now) == large : is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a)))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
         Py_INCREF(a);
+        if (now && settle_cell(a) < 0) Py_CLEAR(a);
     } else {
         a = NULL;
     }

@@ -262,9 +262,9 @@ def test_what_nobody_else_holds_any_more_is_taken_at_its_first_use() -> None:
     assert taken(lambda: a * 2) == LARGE
     held = numbers()
     b = np.asarray(held)
-    assert taken(lambda: b * 2) == 0
+    assert core.tape(b * 2) is None
     del held
-    assert taken(lambda: b * 2) == LARGE
+    assert core.tape(b * 2) is not None
 
 
 def test_what_only_tapes_hold_is_let_go() -> None:
