@@ -43,14 +43,14 @@ class Range(Atom):
 
 
 class Offset(Atom):
-    """A run-time integer parameter (the start of a slice), 0 <= value <= hi."""
+    """A run-time integer parameter (the start of a slice), lo <= value <= hi."""
 
     __slots__ = ("slot",)
 
-    def __init__(self, number: int, slot: int, hi: int) -> None:
+    def __init__(self, number: int, slot: int, lo: int, hi: int) -> None:
         self.number = number
         self.slot = slot
-        self.lo = 0
+        self.lo = lo
         self.hi = hi
 
     def __repr__(self) -> str:
@@ -211,14 +211,19 @@ class Space:
         """A range for each of ``extents``."""
         return [self.range(n) for n in extents]
 
-    def offset(self, slot: int, hi: int) -> Offset:
+    def offset(self, slot: int, lo: int, hi: int) -> Offset:
+        """The parameter ``slot``, of which something says that it lies between two numbers: of several all are right."""
         atom = self._made.get(slot)
         if atom is None:
-            atom = self._made[slot] = Offset(self._next(), slot, hi)
+            atom = self._made[slot] = Offset(self._next(), slot, lo, hi)
         assert isinstance(atom, Offset)
-        # One parameter may serve several slices; what holds for all of them is the widest interval.
-        atom.hi = max(atom.hi, hi)
+        atom.lo, atom.hi = max(atom.lo, lo), min(atom.hi, hi)
         return atom
+
+    def start(self, slot: int, step: int, n: int, extent: int) -> Offset:
+        """The parameter ``slot`` as the start of a slice of ``n`` elements, ``step`` apart, of ``extent``: its ends are there."""
+        span = max(n - 1, 0) * abs(step)
+        return self.offset(slot, span, extent - 1) if step < 0 else self.offset(slot, 0, extent - 1 - span)
 
     def loaded(self, value: Any, extent: int) -> Loaded:
         key = ("loaded", value, extent)

@@ -15,6 +15,7 @@ LAUNCH = 20_000.0  # one more kernel: about two microseconds of the above
 KERNEL_NODES = 300  # expression nodes in one kernel; compile time grows with it
 KERNEL_BUFFERS = 48  # arrays one kernel touches
 KERNEL_POINTS = 16  # different indices at which one kernel may evaluate one value
+SPLIT_FROM = 4  # elements of the inner loop, at least, where a loop is split so that no index is divided: a division costs about so many
 JOINED = 4  # kernels over the same loops, the youngest ones, that a value may join which none of them reads: later ones share most with it
 SEARCH = 256  # kernels and calls looked at for a way round before it counts as found: a search must not make long programs slow
 TURNED = 8  # operations between a transposition and the product it is handed to: beyond, looking for it costs more than it may save

@@ -2,19 +2,22 @@
 
 In: a ``Partition``.  Out: for each of its kernels a ``Body``: a small DAG of ``Value`` objects (what one iteration computes), each with the
 ranges it depends on, and the stores.  Movement operations are gone: what is left of them are linear positions in flat arrays and guards.
-Promise: adjacent ranges that every access walks as one are merged, so that contiguous work of any rank becomes one loop.
+Promise: ranges that indices divide are split where that leaves no division, and adjacent ranges that every access walks as one are merged,
+so that contiguous work of any rank becomes one loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
-from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
+from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder, Space
 from lazynp.graph.op import Kind, Op
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Partition
 from lazynp.schedule.movement import Guard, Point
@@ -147,8 +150,9 @@ class _Lowering:
         if entry.op is not o.STORE:
             return index
         placed = []
-        for i, (slot, step), extent in zip(index, entry.arg, entry.shape, strict=True):
-            start = ix.ZERO if slot == ZERO else ix.of(self.kernel.space.offset(slot, extent - 1))
+        stored = self.program.entries[entry.src[1]].shape
+        for i, (slot, step), n, extent in zip(index, entry.arg, stored, entry.shape, strict=True):
+            start = ix.ZERO if slot == ZERO else ix.of(self.kernel.space.start(slot, step, n, extent))
             placed.append(i * step + start)
         return tuple(placed)
 
@@ -387,7 +391,8 @@ def ranges_of(value: Value) -> set[Range]:
 
 
 def _annotate(body: Body, kernel: Kernel) -> None:
-    """Merge ranges, then fill in free ranges, depth, time and weight of every value."""
+    """Split and merge ranges, then fill in free ranges, depth, time and weight of every value."""
+    _split_ranges(body, kernel)
     _merge_ranges(body, kernel)
     main = body.main
     place = {r: k for k, r in enumerate(main)}
@@ -427,19 +432,72 @@ def _times(body: Body) -> None:
         value.time = time
 
 
-def _merge_ranges(body: Body, kernel: Kernel) -> None:
-    """Adjacent ranges a, b become one where every index has coefficient(a) = extent(b) * coefficient(b)."""
-    forms: list[Index] = [output.index for output in body.outputs]
+def _all_indices(body: Body) -> list[Index]:
+    """Every index of a body, and every one that is divided in one."""
+    pending: list[Index] = [output.index for output in body.outputs]
     for value in body.values:
-        forms += indices(value)
-    inner: list[Index] = []
-    pending = list(forms)
+        pending += indices(value)
+    found: list[Index] = []
     while pending:
         form = pending.pop()
-        inner.append(form)
+        found.append(form)
         for atom, _ in form.terms:
             if isinstance(atom, Quotient | Remainder):
                 pending.append(atom.inner)
+    return found
+
+
+def _split_ranges(body: Body, kernel: Kernel) -> None:
+    """A range that is divided (by a reshape of something broadcast, transposed or joined) becomes two: no element needs a division.
+
+    Not where reductions are: their order is that of their ranges.
+    """
+    if any(value.op is ACCUMULATE for value in body.values):
+        return
+    divisors: dict[Atom, set[int]] = {}
+    for form in _all_indices(body):
+        for atom, _ in form.terms:
+            if isinstance(atom, Quotient | Remainder) and len(atom.inner.terms) == 1 and not atom.inner.const:
+                divided, k = atom.inner.terms[0]
+                if k == 1 and divided in body.main:
+                    divisors.setdefault(divided, set()).add(atom.divisor)
+    mapping: dict[Atom, Index] = {}
+    main: list[Range] = []
+    begins = [0]  # of each depth in the old ranges, that in the new ones
+    for r in body.main:
+        inner = min(divisors.get(r, [0]))
+        if inner >= cost.SPLIT_FROM and r.extent % inner == 0 and all(c % inner == 0 for c in divisors[r]):
+            both = kernel.space.ranges((r.extent // inner, inner))
+            mapping[r] = ix.of(both[0]) * inner + ix.of(both[1])
+            main += both
+        else:
+            main.append(r)
+        begins.append(len(main))
+    if mapping:
+        _substitute(body, kernel.space, mapping)
+        for output in body.outputs:
+            output.depth = begins[output.depth]
+        body.main = main
+
+
+def _substitute(body: Body, space: Space, mapping: Mapping[Atom, Index]) -> None:
+    """Put indices in the place of ranges, everywhere but in what says which ranges there are."""
+    remade: dict[Guard, Guard] = {}
+    for value in body.values:
+        if value.index is not None:
+            value.index = ix.substitute(space, value.index, mapping)
+        for guard in value.guards:
+            if guard not in remade:
+                remade[guard] = Guard(ix.substitute(space, guard.index, mapping), guard.extent)
+        if value.guards:
+            value.guards = tuple([remade[guard] for guard in value.guards])
+    for output in body.outputs:
+        output.index = ix.substitute(space, output.index, mapping)
+
+
+def _merge_ranges(body: Body, kernel: Kernel) -> None:
+    """Adjacent ranges a, b become one where every index has coefficient(a) = extent(b) * coefficient(b)."""
+    inner = _all_indices(body)
     # Where loops must stay apart: a store or a reduction sits between them.
     breaks = {output.depth for output in body.outputs}
     sets: list[tuple[Range, ...]] = [tuple(body.main)]
@@ -477,16 +535,8 @@ def _merge_ranges(body: Body, kernel: Kernel) -> None:
     def new_depth(depth: int) -> int:
         return len({atom for r in old_main[:depth] for atom, _ in mapping.get(r, ix.of(r)).terms})
 
-    space = kernel.space
-    remade: dict[Guard, Guard] = {}
+    _substitute(body, kernel.space, mapping)
     for value in body.values:
-        if value.index is not None:
-            value.index = ix.substitute(space, value.index, mapping)
-        if value.guards:
-            for guard in value.guards:
-                if guard not in remade:
-                    remade[guard] = Guard(ix.substitute(space, guard.index, mapping), guard.extent)
-            value.guards = tuple([remade[guard] for guard in value.guards])
         if value.op is ACCUMULATE:
             value.arg = Reduction(value.arg.op, new_depth(value.arg.depth), value.arg.outer)
             if value.ranges in replaced:
@@ -500,7 +550,6 @@ def _merge_ranges(body: Body, kernel: Kernel) -> None:
                         images.append(atom)
                 value.ranges = tuple(dict.fromkeys(images))
     for output in body.outputs:
-        output.index = ix.substitute(space, output.index, mapping)
         output.depth = new_depth(output.depth)
     body.main = new_main
 

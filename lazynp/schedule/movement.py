@@ -60,14 +60,14 @@ def source_point(space: Space, entry: Entry, src_shape: Shape, point: Point) -> 
     if op is o.SLICE:
         moved = []
         for i, (slot, step), n, extent in zip(index, arg, shape, src_shape, strict=True):
-            start = ix.ZERO if slot == ZERO else ix.of(space.offset(slot, extent - 1))
+            start = ix.ZERO if slot == ZERO else ix.of(space.start(slot, step, n, extent))
             moved.append(i * step + start if n > 1 else start)
         return Point(tuple(moved), guards)
     assert op is o.PAD
     moved = []
     for i, slot, n, extent in zip(index, arg, shape, src_shape, strict=True):
         if slot != ZERO:
-            i = i + ix.of(space.offset(slot, n - extent)) * -1
+            i = i + ix.of(space.offset(slot, 0, n - extent)) * -1
         allowed = guarded(guards, i, extent)
         if allowed is None:
             return None
@@ -109,9 +109,14 @@ def reshaped(space: Space, index: Sequence[Index], shape: Shape, src_shape: Shap
         else:
             position = ix.flat(group, left)
             parts: list[Index] = []
-            for n in reversed(right):
-                parts.append(ix.ZERO if n == 1 else space.remainder(position, n))
-                position = space.quotient(position, n)
+            outer = next((k for k, n in enumerate(right) if n != 1), 0)
+            for k in reversed(range(len(right))):
+                n = right[k]
+                if k == outer:  # of the outermost axis it is what is left: where it is more, a guard says that nothing is read
+                    parts.append(position if n != 1 else ix.ZERO)
+                else:
+                    parts.append(ix.ZERO if n == 1 else space.remainder(position, n))
+                    position = space.quotient(position, n)
             result += reversed(parts)
         i += len(left)
         j += len(right)

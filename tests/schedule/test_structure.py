@@ -238,3 +238,44 @@ def test_partition_asks_the_target_once_per_operation() -> None:
 
     partition(chain(500), supported)
     assert asked == 500
+
+
+MOVED: dict[str, Callable[[Any, Any], Any]] = {
+    "tile": lambda x, v: np.tile(v, 60),
+    "repeat": lambda x, v: np.repeat(v, 50),
+    "ravel of a transposed array": lambda x, v: x.T.ravel(),
+    "backwards": lambda x, v: x[:, ::-1] * 2,
+    "part of a reshape": lambda x, v: x[1:-1, 1:-1] + x[2:, :-2],
+    "every third": lambda x, v: x[2::3, 40:3:-3] * 2,
+    "joined": lambda x, v: np.concatenate([x, x * 2]),
+    "joined along the other axis": lambda x, v: np.concatenate([x, x * 2], axis=1),
+    "padded": lambda x, v: np.pad(x, 2) + 1,
+    "rolled": lambda x, v: np.roll(x, 3, axis=0),
+    "blocks": lambda x, v: x.reshape(6, 10, 5, 10).transpose(0, 2, 1, 3).reshape(30, 100) + 1,
+    "outer product in one row": lambda x, v: (v[:, None] * v).ravel(),
+    "written part": lambda x, v: _written(x * 1),
+}  # fmt: skip
+
+
+def _written(x: Any) -> Any:
+    x[2:-2, ::2] = x[2:-2, ::2] * 3
+    return x
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_no_element_costs_a_division(name: str) -> None:
+    """Of arrays in shapes that reshapes have given them."""
+    x, v = (np.array(numpy.arange(float(n))) for n in (3000, 50))
+    y = MOVED[name](x.reshape(60, 50), v)
+    kernels = [item for item in np.schedule(y).items if type(item) is KernelItem]
+    found = [statement for item in kernels for phase in item.code.phases for statement in _statements(phase.body)]
+    assert found and not [s for s in found if isinstance(s, ir.Integer) and s.kind in ("div", "rem")]
+
+
+def _statements(block: Any) -> list[Any]:
+    found = []
+    for statement in block:
+        found.append(statement)
+        for part in ("body", "then", "otherwise"):
+            found += _statements(getattr(statement, part, ()))
+    return found
