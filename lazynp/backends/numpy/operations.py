@@ -98,8 +98,10 @@ def iota(count: int, start: Any, step: Any, dtype: np.dtype[Any]) -> Array:
             return result
         case _:
             result = np.arange(count, dtype=dtype)
-            result *= step
-            result += start
+            if step != 1:
+                result *= step
+            if start != 0 or not step > 0:  # a zero of a range that falls is a negative one until then
+                result += start
             return result
 
 
