@@ -524,7 +524,7 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     y = memory_of(b), x = own_memory_of(a);
     q = y ? (PyObject*)y : b;
     if (x == NULL && is_large(a) && (done = large_in_place(op, a, b))) return done < 0 ? NULL : Py_NewRef(a);
-    if (x == NULL && is_part(a) && op != MATMUL && (is_number(b) || y || read_memory(b)) && large_owned(a, size_of(((Cell*)a)->shown))) return in_place(op, a, b);
+    if (x == NULL && is_part(a) && op != MATMUL && (is_number(b) || y || read_memory(b)) && large_owned(a, size_of(((Cell*)a)->shown), 0)) return in_place(op, a, b);
     if (PyErr_Occurred()) return NULL;
     if (x == NULL || !(y || is_number(b)) || op == MATMUL) {
         if (x == NULL || !IS_LIKE(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_in_place[op], a, b);
@@ -934,7 +934,7 @@ static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
 static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
-    int failed, tried;
+    int failed, tried, lent = 0;
     if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && masked_into(a, key, value)) || (!PyErr_Occurred() && put_into(a, key, value)) || (!PyErr_Occurred() && large_put_into(a, key, value)) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
     if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
@@ -957,12 +957,12 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         }
         y = NULL;
     }
-    if (y == NULL && is_large(a)) y = read_memory(value);
+    if (y == NULL && is_large(a) && (y = read_memory(value))) lent = is_large_lent(value);
     if (is_large(a) && (y || is_number(value))) {
-        failed = large_setitem(a, key, y ? (PyObject*)y : value, y);
-        if (failed == 0 && y && is_basic(key) && (is_part(a) || !is_all_of(key)) && large_owned(a, size_of(y))) {
+        failed = large_setitem(a, key, y ? (PyObject*)y : value, y, lent);
+        if (failed == 0 && y && is_basic(key) && (is_part(a) || !is_all_of(key)) && large_owned(a, size_of(y), lent)) {
             if ((y = memory_of(value)) == NULL) y = read_memory(value);
-            failed = y ? large_setitem(a, key, (PyObject*)y, y) : 0;
+            failed = y ? large_setitem(a, key, (PyObject*)y, y, lent) : 0;
         }
         if (failed || PyErr_Occurred()) return failed < 0 || PyErr_Occurred() ? -1 : 0;
     } else if (is_large(a) && is_put_back(a, key, value)) {

@@ -114,8 +114,8 @@ static int copied_over(PyObject* x, PyObject* y) {
 }
 
 /* Whether tapes compute what is large, and elements of `y` can be copied to those of `x`: there is nothing to be told. */
-static int large_copies(PyArrayObject* x, PyArrayObject* y) {
-    return first_left > 0 && size_of(x) <= first_limit() && size_of(x) == size_of(y) && PyArray_CanCastSafely(PyArray_TYPE(y), PyArray_TYPE(x));
+static int large_copies(PyArrayObject* x, PyArrayObject* y, int lent) {
+    return (lent || first_left > 0) && size_of(x) <= first_limit() && size_of(x) == size_of(y) && PyArray_CanCastSafely(PyArray_TYPE(y), PyArray_TYPE(x));
 }
 
 static PyObject *own_method, *one_object; /* `hand.owned_first`, and the number 1 */
@@ -133,18 +133,18 @@ static int is_all_of(PyObject* key) {
 
 /* Have the memory of the large array that `a` is, or is a part of, be its own, where so many elements of it are about to be written and tapes compute what is large: whether it is now; code
    of a program's may have run.  0, perhaps with an exception. */
-static NOT_INLINED int large_owned(PyObject* a, npy_intp size) {
+static NOT_INLINED int large_owned(PyObject* a, npy_intp size, int lent) {
     PyObject *root = is_part(a) ? ((Cell*)a)->base : a, *found;
     int owned;
-    if (first_left <= 0 || own_method == NULL || size <= limit_now() || size > first_limit() || ((Cell*)a)->readonly != Py_False || ((Cell*)root)->base != Py_None) return 0;
+    if ((first_left <= 0 && !lent) || own_method == NULL || size <= limit_now() || size > first_limit() || ((Cell*)a)->readonly != Py_False || ((Cell*)root)->base != Py_None) return 0;
     found = PyObject_CallOneArg(own_method, root);
     owned = found == Py_True;
     Py_XDECREF(found);
     return owned;
 }
 
-/* `a[key] = value` in a large array that nobody else sees, of a number or of elements that exist (`y`): 1 when done, 0 for Python to do, -1. */
-static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObject* y) {
+/* `a[key] = value` in a large array that nobody else sees, of a number or of elements that exist (`y`; `lent`: in memory that may change, which is read now): 1 when done, 0 for Python to do, -1. */
+static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObject* y, int lent) {
     PyArrayObject *to, *memory;
     PyObject* found;
     Cell *root, *written;
@@ -160,7 +160,7 @@ static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObj
     } else if ((found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)to, key)) == NULL) {
         done = -1;
     } else {
-        if (PyArray_CheckExact(found) && (PyArray_SIZE((PyArrayObject*)found) <= limit_now() || large_copies((PyArrayObject*)found, y)))
+        if (PyArray_CheckExact(found) && (PyArray_SIZE((PyArrayObject*)found) <= limit_now() || large_copies((PyArrayObject*)found, y, lent)))
             done = same_place((PyArrayObject*)found, y) || PyArray_CopyObject((PyArrayObject*)found, value) == 0 ? 1 : -1;
         Py_DECREF(found);
     }

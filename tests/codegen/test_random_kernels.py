@@ -102,6 +102,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "LAUNCH": (0.0, 1e12),
     "LOAD": (0.0, 1e6),
     "STORE": (0.0, 1e9),
+    "SPLIT_FROM": (2, 1 << 30),
     "JOINED": (1, 1000),
     "SEARCH": (0, 1 << 30),
     "JOINED_BYTES": (0, 1 << 60),
