@@ -27,6 +27,7 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8(object) except NULL
 
 cdef extern from "counting.h":
+    object stable_order_of(object x, int axis)
     ctypedef struct Loops:
         PyObject* ufunc
         int costly
@@ -628,6 +629,11 @@ def read_chosen(memory, mask):
 def write_chosen(memory, mask, values):
     """Do ``memory[mask] = values``, of arrays of NumPy's; tells whether it did."""
     return bool(chosen_put(memory, mask, values))
+
+
+def stable_order(x, int axis):
+    """Return the positions that sort an array of NumPy's along an axis, in which equal elements keep their order."""
+    return stable_order_of(x, axis)
 
 
 def compresses(Py_ssize_t size):

@@ -220,6 +220,9 @@ def few(name: str) -> int:
 
 def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """NumPy's, but stable where nothing is said of that."""
+    keeps = stable is None or stable is True if kind is None else stable is None and kind in ("stable", "mergesort")
+    if keeps and type(a) is _MEMORY and order is None and type(axis) is int and -a.ndim <= axis < a.ndim:
+        return core.stable_order(a, axis)
     kind = "stable" if kind is None and stable is None else kind
     return (np.ndarray.argsort if type(a) is _MEMORY else np.argsort)(a, axis, kind, order, stable=stable)
 

@@ -98,7 +98,7 @@ static PyObject* direct_flatnonzero(PyArrayObject* x) {
     Py_XDECREF(flat), Py_XDECREF(found);
     return first;
 }
-#define ORDER_FROM 4096 /* elements, up to which NumPy's stable order is as fast */
+#define ORDER_FROM 1024 /* elements, up to which NumPy's stable order is as fast */
 #define ORDER_FEW 16
 
 /* Positions of equal elements, the first ones first; -1 with an exception. */
@@ -135,21 +135,46 @@ RUNS_ORDER(runs_order_float, float, IS_A_NAN)
 RUNS_ORDER(runs_order_int64, npy_int64, IS_NO_NAN)
 RUNS_ORDER(runs_order_int32, npy_int32, IS_NO_NAN)
 
-/* The stable order of the last axis: of many elements NumPy's fastest one, in which runs of equal elements are then put in order. */
-static PyObject* direct_stable_order(PyArrayObject* x) {
-    int type = PyArray_TYPE(x), failed;
-    npy_intp n = PyArray_NDIM(x) ? PyArray_DIM(x, PyArray_NDIM(x) - 1) : 0, *order;
-    PyObject* made;
-    if (PyArray_NDIM(x) == 0) return NULL;
-    if (PyArray_NDIM(x) != 1 || n < ORDER_FROM || !PyArray_ISCARRAY_RO(x) || !(type == NPY_DOUBLE || type == NPY_FLOAT || type == NPY_LONG || type == NPY_INT)) return PyArray_ArgSort(x, -1, NPY_STABLESORT);
-    if ((made = PyArray_ArgSort(x, -1, NPY_QUICKSORT)) == NULL) return NULL;
-    order = PyArray_DATA((PyArrayObject*)made);
-    if (type == NPY_DOUBLE) failed = runs_order_double(PyArray_DATA(x), order, n);
-    else if (type == NPY_FLOAT) failed = runs_order_float(PyArray_DATA(x), order, n);
-    else failed = PyArray_ITEMSIZE(x) == 8 ? runs_order_int64(PyArray_DATA(x), order, n) : runs_order_int32(PyArray_DATA(x), order, n);
+static int runs_order(const PyArrayObject* x, npy_intp at, npy_intp* order, npy_intp n) {
+    const char* row = PyArray_BYTES(x) + at * n * PyArray_ITEMSIZE(x);
+    switch (PyArray_TYPE(x)) {
+    case NPY_DOUBLE: return runs_order_double((const double*)row, order, n);
+    case NPY_FLOAT: return runs_order_float((const float*)row, order, n);
+    default: return PyArray_ITEMSIZE(x) == 8 ? runs_order_int64((const npy_int64*)row, order, n) : runs_order_int32((const npy_int32*)row, order, n);
+    }
+}
+
+/* The stable order of an axis: of many elements NumPy's fastest one, in which runs of equal elements are then put in order. */
+static PyObject* stable_order(PyArrayObject* x, int axis) {
+    int type = PyArray_TYPE(x), last = PyArray_NDIM(x) - 1, failed = 0;
+    npy_intp n, *order;
+    PyObject *made, *turned;
+    if (size_of(x) < ORDER_FROM || !(type == NPY_DOUBLE || type == NPY_FLOAT || type == NPY_LONG || type == NPY_INT || type == NPY_ULONG || type == NPY_UINT) || !PyArray_ISNOTSWAPPED(x)) return PyArray_ArgSort(x, axis, NPY_STABLESORT);
+    if (axis != last || !PyArray_ISCARRAY_RO(x)) {
+        turned = PyArray_SwapAxes(x, axis, last);
+        if (turned) Py_SETREF(turned, PyArray_NewCopy((PyArrayObject*)turned, NPY_CORDER));
+        made = turned ? stable_order((PyArrayObject*)turned, last) : NULL;
+        Py_XDECREF(turned);
+        if (made == NULL || axis == last) return made;
+        turned = PyArray_SwapAxes((PyArrayObject*)made, axis, last);
+        Py_DECREF(made);
+        if (turned) Py_SETREF(turned, PyArray_NewCopy((PyArrayObject*)turned, NPY_CORDER));
+        return turned;
+    }
+    if ((made = PyArray_ArgSort(x, last, NPY_QUICKSORT)) == NULL) return NULL;
+    order = PyArray_DATA((PyArrayObject*)made), n = PyArray_DIM(x, last);
+    for (npy_intp k = size_of(x) / n; k-- && !failed;) failed = runs_order(x, k, order + k * n, n);
     if (failed) Py_CLEAR(made);
     flags_clear(1); /* comparisons with NaN */
     return made;
+}
+static PyObject* direct_stable_order(PyArrayObject* x) { return PyArray_NDIM(x) ? stable_order(x, PyArray_NDIM(x) - 1) : NULL; }
+
+/* The same of an axis that may be counted from the end, and is one of an array's. */
+static PyObject* stable_order_of(PyObject* x, int axis) {
+    int ndim = PyArray_CheckExact(x) ? PyArray_NDIM((PyArrayObject*)x) : 0;
+    if (axis < -ndim || axis >= ndim) return PyErr_Format(PyExc_ValueError, "axis %d of an array of %d axes", axis, ndim);
+    return stable_order((PyArrayObject*)x, axis < 0 ? axis + ndim : axis);
 }
 static PyObject* direct_norm(PyArrayObject* x) { /* of floats, whatever the number of axes */
     PyObject *flat = PyArray_TYPE(x) == NPY_DOUBLE ? PyArray_Ravel(x, NPY_KEEPORDER) : NULL;

@@ -262,3 +262,20 @@ def test_matrix_powers_are_no_fallback() -> None:
                 x = numpy.stack([a, a.T]).astype(dtype)
                 wanted, got = numpy.linalg.matrix_power(x, n), lazynp.linalg.matrix_power(lazynp.asarray(x), n)
                 assert got.dtype == wanted.dtype and numpy.allclose(numpy.asarray(got), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1500,), (40, 41), (3, 17, 40), (2000, 2), (1, 2500)])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint32", "uint64", "int8", "bool"])
+def test_argsort_is_stable_along_every_axis(dtype: str, shape: tuple[int, ...]) -> None:
+    rng = numpy.random.default_rng(7)
+    x = rng.integers(0, 40, shape).astype(dtype)
+    if x.dtype.kind == "f":
+        x[rng.random(shape) < 0.1] = numpy.nan
+        x[rng.random(shape) < 0.1] = -0.0
+    for theirs in (x, x[::-1], x.T, numpy.asfortranarray(x)):
+        ours = lazynp.array(theirs)
+        for axis in range(-x.ndim, x.ndim):
+            for options in ({}, {"kind": "stable"}):
+                found, want = lazynp.argsort(ours, axis=axis, **options), numpy.argsort(theirs, axis=axis, kind="stable")
+                assert found.dtype == want.dtype and numpy.array_equal(found, want)
+                assert found.strides == numpy.argsort(numpy.array(theirs), axis=axis, kind="stable").strides

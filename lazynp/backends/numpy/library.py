@@ -94,14 +94,14 @@ def _write(arrays: Arrays, params: tuple[Any, ...]) -> Any:
     return written
 
 
-SHORT: Final = 4096  # elements up to which NumPy's stable sort is as fast
+SHORT: Final = 2048  # elements up to which NumPy's stable sort is as fast
 
 
 def _stable_argsort(arrays: Arrays, params: tuple[Any, ...]) -> Any:
     """NumPy's fastest order, in which runs of equal elements are then put in order: far faster than its stable sort."""
     (x,), (axis,) = arrays, params
     n = x.shape[axis]
-    if n <= SHORT or x.dtype.kind not in "iuf" or x.dtype.itemsize < 4:
+    if x.size <= SHORT or x.dtype.kind not in "iuf" or x.dtype.itemsize < 4:
         return np.argsort(x, axis, stable=True)
     rows = np.moveaxis(x, axis, -1)
     order = np.argsort(rows, -1)

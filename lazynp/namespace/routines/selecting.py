@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
@@ -29,6 +30,7 @@ from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, ordered,
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
+from lazynp.values import config
 
 # where ------------------------------------------------------------------------------------------------------------------------
 
@@ -110,7 +112,12 @@ def _nonzero(a: Any, theirs: Any) -> Any:
         x = wrap(array_node(a))
     except Foreign:
         return fallback.call(theirs, theirs.__name__, (a,), {})
-    return tuple([found if type(found) is ndarray else wrap(build.buffer(np.ascontiguousarray(found))) for found in positions(x)])
+    return tuple([found if type(found) is ndarray else _of_memory(found) for found in positions(x)])
+
+
+def _of_memory(found: np.ndarray[Any, Any]) -> Any:
+    """What NumPy has found, as an array of ours."""
+    return hand.result(found) if found.size <= config.at_hand else wrap(build.buffer(np.ascontiguousarray(found)))
 
 
 @fallback.library
@@ -307,7 +314,13 @@ def compress(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
         raise ValueError("condition must be a 1-d array")
     x = view_reshape(x, (-1,)) if axis is None else x
     axis = 0 if axis is None else ax.one(axis, x.ndim, beyond=ValueError)
+    if out is None and x.ndim == 1 and _are_truths_of(mask, x):
+        return x[mask]
     return take(x, nonzero(mask)[0], axis, out)
+
+
+def _are_truths_of(mask: Any, x: Any) -> bool:
+    return type(mask) is ndarray and type(x) is ndarray and mask.dtype == BOOL and mask.shape == x.shape
 
 
 @fallback.library
@@ -319,7 +332,8 @@ def compress_(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 @fallback.library
 def extract(condition: Any, arr: Any) -> Any:
     """Select the elements where a condition holds; see :func:`numpy.extract`."""
-    return take(_flat(arr), flatnonzero(condition))
+    x, mask = _flat(arr), _flat(condition)
+    return x[mask] if _are_truths_of(mask, x) else take(x, flatnonzero(mask))
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
