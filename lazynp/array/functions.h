@@ -1090,7 +1090,11 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
         case FULL:
             least = 0;
             if (n == 0 || !small_shape(args[0])) goto slow;
-            if (names == NULL && ((self->kind == ONES && total == 1) || (self->kind == FULL && total == 2))) found = full_of(args[0], total == 2 ? args[1] : NULL);
+            if (self->kind != ZEROS) {
+                Py_ssize_t given = self->kind == ONES ? 1 : 2; /* without a dtype */
+                if ((total == given && names == NULL) || (total == given + 1 && (names == NULL || (n == given && PyTuple_GET_ITEM(names, 0) == dtype_name))))
+                    found = full_of(args[0], given == 2 ? args[1] : NULL, total > given ? args[given] : NULL);
+            }
             if (self->kind == ZEROS && (total == 1 || (total == 2 && (n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name))))
                 found = zeros_of(args[0], total == 2 ? args[1] : NULL);
             if (found && native_dtype((PyArrayObject*)found)) return cell_of(found, NULL);

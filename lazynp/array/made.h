@@ -32,7 +32,7 @@ static int small_shape(PyObject* shape) {
 }
 
 /* Zeros of a shape, of a dtype or floats, to be read by macros alone; NULL, perhaps without an exception, where NumPy has to see to it. */
-static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
+static PyObject* made_of(PyObject* shape, PyObject* dtype, int clear) {
     npy_intp dims[NPY_MAXDIMS];
     int ndim = is_shape(shape) ? (int)PySequence_Fast_GET_SIZE(shape) : 1;
     npy_intp bytes = 8;
@@ -47,10 +47,10 @@ static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
         return NULL;
     }
     bytes = bytes / 8 * PyDataType_ELSIZE(descr);
-    if (ndim && ndim <= RAW_AXES && IS_NUMERIC(descr->type_num) && descr->type_num != NPY_LONGDOUBLE && descr->type_num != NPY_CLONGDOUBLE && raw_dtypes[descr->type_num] == descr && bytes < POOL_CLEARED) {
+    if (ndim && ndim <= RAW_AXES && IS_NUMERIC(descr->type_num) && descr->type_num != NPY_LONGDOUBLE && descr->type_num != NPY_CLONGDOUBLE && raw_dtypes[descr->type_num] == descr && (!clear || bytes < POOL_CLEARED)) {
         PyArrayObject* plain = raw_new(ndim, dims, descr->type_num, bytes / PyDataType_ELSIZE(descr));
         Py_DECREF(descr);
-        if (plain) memset(PyArray_DATA(plain), 0, (size_t)bytes);
+        if (plain && clear) memset(PyArray_DATA(plain), 0, (size_t)bytes);
         return (PyObject*)plain;
     }
     before = pool_begin(bytes);
@@ -59,21 +59,37 @@ static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
     return made;
 }
 
-/* An array full of one number; NULL as for `zeros_of`. */
-static PyObject* full_of(PyObject* shape, PyObject* value) {
+static PyObject* zeros_of(PyObject* shape, PyObject* dtype) { return made_of(shape, dtype, 1); }
+
+#define REPEATED 512 /* elements that are written one by one: the C library copies them by longer vectors than every processor has */
+
+/* `n` times the same eight bytes. */
+static void repeated(char* to, const void* from, npy_intp n) {
+    npy_intp first = n < REPEATED ? n : REPEATED;
+    for (npy_intp k = 0; k < first; k++) memcpy(to + k * 8, from, 8);
+    for (npy_intp k = first; k < n; k += REPEATED) memcpy(to + k * 8, to, (size_t)(n - k < REPEATED ? n - k : REPEATED) * 8);
+}
+
+/* An array full of one number, or of ones, of the dtype that is wanted, if one is; NULL as for `zeros_of`. */
+static PyObject* full_of(PyObject* shape, PyObject* value, PyObject* wanted) {
     int type = value == NULL || Py_TYPE(value) == &PyFloat_Type || IS_A(value, NPY_DOUBLE) ? NPY_DOUBLE : NPY_LONG;
+    PyArray_Descr* descr = NULL;
     PyObject* dtype;
     PyArrayObject* made;
     Value number;
-    if (value == NULL) number.d = 1;
+    if (wanted && !PyArray_DescrConverter2(wanted, &descr)) return PyErr_Clear(), NULL;
+    if (descr) {
+        type = PyArray_ISNBO(descr->byteorder) && (descr->type_num == NPY_DOUBLE || descr->type_num == NPY_LONG) ? descr->type_num : -1;
+        Py_DECREF(descr);
+        if (type < 0) return NULL;
+    }
+    if (value == NULL) type == NPY_DOUBLE ? (void)(number.d = 1) : (void)(number.l = 1);
     else if (!value_of(value, type, &number)) return NULL;
     dtype = (PyObject*)PyArray_DescrFromType(type);
-    made = dtype ? (PyArrayObject*)zeros_of(shape, dtype) : NULL;
+    made = dtype ? (PyArrayObject*)made_of(shape, dtype, 0) : NULL;
     Py_XDECREF(dtype);
     if (made == NULL) return NULL;
-    for (npy_intp k = 0, n = PyArray_SIZE(made); k < n; k++)
-        if (type == NPY_DOUBLE) ((double*)PyArray_DATA(made))[k] = number.d;
-        else ((npy_long*)PyArray_DATA(made))[k] = number.l;
+    repeated(PyArray_DATA(made), type == NPY_DOUBLE ? (void*)&number.d : (void*)&number.l, PyArray_SIZE(made));
     return (PyObject*)made;
 }
 
