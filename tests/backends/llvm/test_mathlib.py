@@ -151,13 +151,33 @@ def test_beyond_the_limit_every_element_goes_its_own_way(name):
     """One far argument does not change its neighbours, wherever it stands, and has the bits it has alone."""
     kernel = math_kernel(name, "f64")
     x = np.random.default_rng(8).uniform(-1000, 1000, 37)
-    plain = kernel(x)
+    others = [np.full(x.size, 0.3)] * (FUNCTIONS[name].arity - 1)
+    plain = kernel(x, *others)
     for at in range(x.size):
         y = x.copy()
-        y[at] = 1e9 + at
+        y[at] = (1e9 + at) * (1e30 if others else 1)
         expected = plain.copy()
-        expected[at] = kernel(y[at : at + 1])[0]
-        assert np.array_equal(kernel(y).view(np.uint64), expected.view(np.uint64))
+        expected[at] = kernel(y[at : at + 1], *[other[:1] for other in others])[0]
+        assert np.array_equal(kernel(y, *others).view(np.uint64), expected.view(np.uint64))
+
+
+@pytest.mark.parametrize("kind", ["f64", "f32"])
+def test_what_a_division_leaves_is_exact(kind):
+    rng, dtype, info = np.random.default_rng(9), DTYPE[kind], np.finfo(DTYPE[kind])
+    n, most = 100_000, info.nmant + 3
+    x, y = (np.ldexp(rng.uniform(0.5, 1, n), rng.integers(info.minexp + 2, info.maxexp - 60, n)) for _ in range(2))
+    near = np.ldexp(rng.uniform(0.5, 1, n), np.frexp(y)[1] + rng.integers(-2, most, n))  # quotients up to what a number holds, and beyond
+    whole = np.floor(rng.uniform(0, 2.0 ** rng.integers(0, most, n))) * y.astype(dtype)  # multiples, or their neighbours
+    few = rng.integers(0, 1000, (2, n)).astype(float)
+    special = specials(kind)
+    left = np.concatenate([x, near, whole, few[0], np.repeat(special, special.size)]).astype(dtype)
+    right = np.concatenate([y, y, y, few[1], np.tile(special, special.size)]).astype(dtype)
+    left *= rng.choice([-1, 1], left.size).astype(dtype)
+    right *= rng.choice([-1, 1], right.size).astype(dtype)
+    with np.errstate(all="ignore"):
+        found, want = math_kernel("fmod", kind)(left, right), np.fmod(left, right)
+    same = (found == want) & (np.signbit(found) == np.signbit(want)) | (np.isnan(found) & np.isnan(want))
+    assert same.all(), (left[~same][0], right[~same][0], found[~same][0], want[~same][0])
 
 
 # Numbers of the C library's flags: invalid, division by zero, overflow.
@@ -173,6 +193,8 @@ RAISED = [
     ("tan", 1e22, set()), ("sin", 0, set()), ("tan", -3, set()),
     ("power", (0, -1), {DIVIDE}), ("power", (-2, 0.5), {INVALID}), ("power", (10, 1000), {OVERFLOW}), ("power", (0, 2.5), set()),
     ("power", (np.inf, -1), set()), ("power", (np.nan, 1), set()), ("power", (-3, 3), set()),
+    ("fmod", (5, 0), {INVALID}), ("fmod", (-np.inf, 2), {INVALID}), ("fmod", (5, 3), set()), ("fmod", (1e-30, 1e30), set()),
+    ("fmod", (3, np.inf), set()), ("fmod", (1e30, 1e-5), set()), ("fmod", (np.nan, 1), set()), ("fmod", (-6, 3), set()),
 ]  # fmt: skip
 
 

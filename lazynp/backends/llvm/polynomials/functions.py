@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lazynp.backends.llvm.host import host
-from lazynp.backends.llvm.polynomials import exponential, logarithm, power, trigonometric
+from lazynp.backends.llvm.polynomials import exponential, logarithm, power, remainder, trigonometric
 from lazynp.backends.llvm.polynomials.code import FORMATS, Code, Value
 from lazynp.values import config
 from lazynp.values.records import Row
@@ -46,6 +46,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "sin": Function(trigonometric.sin, kinds=("f64",), partial=True),
     "cos": Function(trigonometric.cos, kinds=("f64",), partial=True),
     "tan": Function(trigonometric.tan, kinds=("f64",), partial=True),
+    "fmod": Function(remainder.fmod, partial=True),
 }
 
 
