@@ -545,13 +545,15 @@ static int grows_little(PyObject* const* args, Py_ssize_t n) {
 }
 
 /* The number that is the answer of a reduction of `size` elements; NULL, perhaps without an exception, where it is NumPy's to find. */
+#define HAS_MEAN(TYPE) ((TYPE) == NPY_DOUBLE || (TYPE) == NPY_FLOAT) /* of which the sum in its own type, divided, is the mean */
 static PyObject* number_reduced(const Function* self, Value* value, int type, npy_intp size) {
     PyArray_Descr* dtype;
     PyObject* found;
     if (self->kind == MEAN) {
-        if (type != NPY_DOUBLE) return NULL;
+        if (!HAS_MEAN(type)) return NULL;
         flags_clear(1);
-        value->d /= (double)size;
+        if (type == NPY_DOUBLE) value->d /= (double)size;
+        else value->f = (float)((double)value->f / (double)size); /* as NumPy divides by a whole number */
         if (flags_raised(1)) return NULL;
     }
     dtype = PyArray_DescrFromType(type);
@@ -572,7 +574,7 @@ static PyObject* reduced_waiting(Function* self, PyObject* x) {
     int type = step_type(CHAIN_OF(x), STEP_OF(x));
     npy_intp size = CHAIN_OF(x)->size;
     Value value;
-    if (self->kind == MEAN && type != NPY_DOUBLE) return NULL;
+    if (self->kind == MEAN && !HAS_MEAN(type)) return NULL;
     return sum_waiting(self->reduction, x, &value) ? number_reduced(self, &value, type, size) : NULL;
 }
 
@@ -1267,7 +1269,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             x = memory_of(args[0]);
             if (total == 1 && n == 1) {
                 PyArrayObject *numbers = existing_memory(args[0]), *values = numbers ? numbers : read_memory(args[0]);
-                if (values && (PyArray_ISBOOL(values) || (numbers && x == NULL && (self->kind != MEAN || PyArray_TYPE(values) == NPY_DOUBLE)))) {
+                if (values && (PyArray_ISBOOL(values) || (numbers && x == NULL && (self->kind != MEAN || HAS_MEAN(PyArray_TYPE(values)))))) {
                     Py_INCREF(values);
                     found = PyArray_ISBOOL(values) ? of_truth(self, args[0], values) : reduced_whole(self, values);
                     Py_DECREF(values);

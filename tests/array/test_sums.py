@@ -181,3 +181,17 @@ def test_threads_sum_what_they_have_recorded() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("size", [1, 7, 9, 64, 100, 129, 8192, 8193, 20000, 100003])
+def test_means_and_sums_of_singles_are_numpys(size: int) -> None:
+    random = numpy.random.default_rng(size)
+    for scale in (1e-5, 1.0, 1e5):
+        x = ((random.standard_normal(size) + 0.1) * scale).astype("f4")
+        for theirs in (x, x[::-1], x[::2]):
+            ours = lazynp.array(theirs)
+            for call in (lambda v: v.mean(), lambda v: v.sum(), lambda v: (v * 2 + 1).mean(), lambda v: (v * v).sum()):
+                found, want = call(ours), call(numpy.array(theirs))
+                assert numpy.asarray(found).dtype == numpy.float32 and numpy.asarray(found).tobytes() == want.tobytes()
+    nan = numpy.array([1, numpy.nan, numpy.inf] * size, "f4")
+    assert numpy.isnan(lazynp.array(nan).mean()) and numpy.isnan(lazynp.array(nan).sum())
