@@ -562,9 +562,30 @@ static PyObject* number_reduced(const Function* self, Value* value, int type, np
     return found;
 }
 
+/* The sum of whole numbers as NumPy's `mean` has it: pieces of so many elements become doubles, and are added one after the other. */
+static int sum_of_integers(PyArrayObject* x, double* total) {
+    static double piece[LONGEST]; /* no other thread runs meanwhile */
+    const char* p = PyArray_BYTES(x);
+    *total = 0;
+    for (npy_intp left = PyArray_SIZE(x), n; left; left -= n, p += n * PyArray_ITEMSIZE(x)) {
+        n = left < LONGEST ? left : LONGEST;
+#define PIECE(CODE, TYPE) case CODE: for (npy_intp k = 0; k < n; k++) piece[k] = (double)((const TYPE*)p)[k]; break
+        switch (PyArray_TYPE(x)) {
+            PIECE(NPY_BYTE, npy_byte); PIECE(NPY_UBYTE, npy_ubyte); PIECE(NPY_SHORT, npy_short); PIECE(NPY_USHORT, npy_ushort);
+            PIECE(NPY_INT, npy_int); PIECE(NPY_UINT, npy_uint); PIECE(NPY_LONG, npy_long); PIECE(NPY_ULONG, npy_ulong);
+            default: return 0;
+        }
+#undef PIECE
+        *total += row_sum_double(piece, n, 0);
+    }
+    return 1;
+}
+
 /* A reduction of all elements, by macros alone; NULL, perhaps without an exception, where it is NumPy's to do. */
 static PyObject* reduced_whole(Function* self, PyArrayObject* x) {
     Value value;
+    if (self->kind == MEAN && PyTypeNum_ISINTEGER(PyArray_TYPE(x)))
+        return plain_memory(x) && PyArray_SIZE(x) && PyArray_SIZE(x) <= limit_now() && sum_of_integers(x, &value.d) ? real_new(value.d / (double)PyArray_SIZE(x)) : NULL;
     if (!direct_reduce(self->reduction, x, &value) && (PyErr_Occurred() || !sum_whole(self->reduction, x, NULL, &value))) return NULL;
     return number_reduced(self, &value, PyArray_TYPE(x), PyArray_SIZE(x));
 }

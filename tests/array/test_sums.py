@@ -195,3 +195,15 @@ def test_means_and_sums_of_singles_are_numpys(size: int) -> None:
                 assert numpy.asarray(found).dtype == numpy.float32 and numpy.asarray(found).tobytes() == want.tobytes()
     nan = numpy.array([1, numpy.nan, numpy.inf] * size, "f4")
     assert numpy.isnan(lazynp.array(nan).mean()) and numpy.isnan(lazynp.array(nan).sum())
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 8191, 8192, 8193, 100_003])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_means_of_whole_numbers_are_numpys(dtype: str, size: int) -> None:
+    """Also where their sum is rounded, in pieces."""
+    x = numpy.random.default_rng(size).integers(-(2**62), 2**62, size).astype(dtype)
+    for theirs in (x, x[::-1], x[::2], x.reshape(1, -1).T):
+        ours = lazynp.array(theirs)
+        for call in (lambda v: v.mean(), lambda v: (v + v).mean(), lambda v: v[1:-1].mean() if size > 2 else v.mean()):
+            found, want = call(ours), call(numpy.array(theirs))
+            assert type(found).__name__ == "float64" and numpy.asarray(found).tobytes() == want.tobytes()
