@@ -25,7 +25,7 @@
 enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, LINSPACE, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
-enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, SELECTS };
+enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, SELECTS, SCANS_PRODUCTS };
 enum { NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
@@ -1394,6 +1394,30 @@ static PyArrayObject* positions_by_loops(Chain* self) {
     return positions_along(self->array[0], self->item.axis, ((Function*)self->item.call)->direct == direct_argmax);
 }
 
+/* `cumsum` and `cumprod`, of all elements (axis -1) or along an axis, as NumPy accumulates. */
+static PyArrayObject* scan_by_loops(Chain* self) {
+    PyArrayObject *x = self->array[0], *made;
+    Loop* loop = loop_of(&binary_loops[((Function*)self->item.call)->recorded == SCANS ? ADD : MUL], PyArray_TYPE(x));
+    npy_intp size = PyArray_ITEMSIZE(x), length = PyArray_SIZE(x), outer = 1, inner = size, row;
+    int axis = self->item.axis, errors = 0;
+    if (loop == NULL || loop->out != PyArray_TYPE(x) || self->step[0].out != loop->out || !PyArray_ISCARRAY_RO(x)) return NULL;
+    if (axis >= 0) {
+        length = PyArray_DIM(x, axis);
+        for (int k = 0; k < PyArray_NDIM(x); k++) *(k < axis ? &outer : &inner) *= k == axis ? 1 : PyArray_DIM(x, k);
+    }
+    if ((made = step_room(self, 0)) == NULL) return NULL;
+    row = length * inner;
+    for (npy_intp o = 0; o < outer && errors >= 0; o++) {
+        char *from = PyArray_BYTES(x) + o * row, *to = PyArray_BYTES(made) + o * row;
+        memcpy(to, from, (size_t)inner);
+        if (inner == size) errors |= run2(loop, to, from + size, to + size, length - 1, size, size, size);
+        else
+            for (npy_intp k = 1; k < length; k++) errors |= run2(loop, to + (k - 1) * inner, from + k * inner, to + k * inner, inner / size, size, size, size);
+    }
+    if (errors < 0 || errors & self->minded) Py_CLEAR(made); /* made again, and told of */
+    return made;
+}
+
 /* A reduction along an axis. */
 static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     const Read* x = &call->read[0];
@@ -1620,10 +1644,12 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
         if (names || n != 1) return 0;
         break;
     case SCANS:
-        type = sum_type(type);
-        if (n == 1 && names == NULL) return call_gives(call, type, 1, &size), 1;
-        if (call_axis(args, n, names, x->ndim, &keeps, NULL) < 0 || keeps) return 0;
-        break;
+    case SCANS_PRODUCTS:
+        type = sum_type(type), axis = -1;
+        if ((n != 1 || names) && ((axis = call_axis(args, n, names, x->ndim, &keeps, NULL)) < 0 || keeps)) return 0;
+        call_gives(call, type, axis < 0 ? 1 : x->ndim, axis < 0 ? &size : x->dims);
+        call->by_loops = scan_by_loops, call->axis = axis;
+        return 1;
     case SORTS:
     case SORTS_POSITIONS:
         if (n != 1 || names) {

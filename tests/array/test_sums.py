@@ -207,3 +207,24 @@ def test_means_of_whole_numbers_are_numpys(dtype: str, size: int) -> None:
         for call in (lambda v: v.mean(), lambda v: (v + v).mean(), lambda v: v[1:-1].mean() if size > 2 else v.mean()):
             found, want = call(ours), call(numpy.array(theirs))
             assert type(found).__name__ == "float64" and numpy.asarray(found).tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(1,), (9,), (1000,), (3, 40), (40, 3), (2, 3, 50), (20_000,)])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "u1", "c16"])
+def test_scans_are_numpys(dtype: str, shape: tuple[int, ...]) -> None:
+    x = (numpy.random.default_rng(4).standard_normal(shape) * 3).astype(dtype)
+    for theirs in (x, x[::-1], x.T):
+        ours, plain = lazynp.array(theirs), numpy.array(theirs)
+        for axis in (None, *range(-x.ndim, x.ndim)):
+            for name in ("cumsum", "cumprod"):
+                with numpy.errstate(all="ignore"), lazynp.errstate(all="ignore"):
+                    found, want = getattr(ours + 0, name)(axis=axis), getattr(plain + 0, name)(axis=axis)
+                    assert (found.dtype, found.shape) == (want.dtype, want.shape)
+                    assert numpy.asarray(found).tobytes() == want.tobytes()
+
+
+def test_errors_of_scans_are_told() -> None:
+    for call in (lambda np: np.cumprod(np.array([1e200] * 3)), lambda np: np.cumsum(np.array([[1e308, 1], [1e308, 1]]), axis=0)):
+        for module in (lazynp, numpy):
+            with pytest.raises(FloatingPointError, match="overflow encountered in"), module.errstate(over="raise"):
+                numpy.asarray(call(module))
