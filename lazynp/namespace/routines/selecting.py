@@ -116,7 +116,7 @@ def _nonzero(a: Any, theirs: Any) -> Any:
 
 
 def _of_memory(found: np.ndarray[Any, Any]) -> Any:
-    """What NumPy has found, as an array of ours."""
+    """Return what NumPy has found as an array of ours."""
     return hand.result(found) if found.size <= config.at_hand else wrap(build.buffer(np.ascontiguousarray(found)))
 
 
