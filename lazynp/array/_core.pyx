@@ -661,7 +661,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS, name == "reduce"))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, SCANS if name == "accumulate" else NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS, name == "reduce"))
 
 
 def bind(ufunc, theirs, real, costly, rounds, compiled):

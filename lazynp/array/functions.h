@@ -1394,10 +1394,14 @@ static PyArrayObject* positions_by_loops(Chain* self) {
     return positions_along(self->array[0], self->item.axis, ((Function*)self->item.call)->direct == direct_argmax);
 }
 
-/* `cumsum` and `cumprod`, of all elements (axis -1) or along an axis, as NumPy accumulates. */
+static Loops* loops_of_ufunc(PyObject* ufunc);
+
+/* `cumsum`, `cumprod` and `ufunc.accumulate`, of all elements (axis -1) or along an axis, as NumPy accumulates. */
 static PyArrayObject* scan_by_loops(Chain* self) {
+    const Function* of = (Function*)self->item.call;
     PyArrayObject *x = self->array[0], *made;
-    Loop* loop = loop_of(&binary_loops[((Function*)self->item.call)->recorded == SCANS ? ADD : MUL], PyArray_TYPE(x));
+    Loops* loops = of->kind == OF_UFUNC ? loops_of_ufunc(self->item.args[0]) : &binary_loops[of->recorded == SCANS ? ADD : MUL];
+    Loop* loop = loops && loops->nin == 2 && !loops->kernels ? loop_of(loops, PyArray_TYPE(x)) : NULL;
     npy_intp size = PyArray_ITEMSIZE(x), length = PyArray_SIZE(x), outer = 1, inner = size, row;
     int axis = self->item.axis, errors = 0;
     if (loop == NULL || loop->out != PyArray_TYPE(x) || self->step[0].out != loop->out || !PyArray_ISCARRAY_RO(x)) return NULL;
@@ -2084,6 +2088,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
             else call_gives(&call, known->type, known->ndim, known->dims);
             call.silent = self->silent;
             if (known->known == 2 && is_elementwise(self) && flat) call.by_loops = pair_by_loops;
+            else if (self->kind == OF_UFUNC && self->recorded == SCANS && total == 2 && names == NULL) call.by_loops = scan_by_loops, call.axis = 0;
             if ((is_elementwise(self) || self->kind == OUTER) && call.size > limit_now() && !reads_large(&call)) break; /* of large results functions have the kernels' bits */
             if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->arrays == SEQUENCE);
             if (made) CHAIN_OF(made)->strided = known->strided;
@@ -2363,6 +2368,14 @@ typedef struct Ufunc {
     struct Ufunc* next; /* of all that were bound */
 } Ufunc;
 static Ufunc* ufuncs_bound;
+
+/* NumPy's loops of a ufunc that computes with them, whatever the size. */
+static Loops* loops_of_ufunc(PyObject* ufunc) {
+    PyObject* theirs = is_ufunc(ufunc) ? numpys_ufunc(ufunc) : NULL;
+    for (Ufunc* of = ufuncs_bound; of && theirs; of = of->next)
+        if (of->numpy == theirs) return of->costly || of->real || of->own ? NULL : of->loops;
+    return NULL;
+}
 
 static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > costly_above(); }
 
