@@ -34,7 +34,7 @@ static PyObject* position_of(PyArrayObject* x, int largest) {
 /* The first of the largest, or smallest, of each of `n` columns. */
 #define COLUMNS_AT_ONCE 512 /* whose best so far stay in the first-level cache */
 #define POSITIONS(NAME, TYPE, OF) \
-    static void NAME(const char* from, npy_intp rows, npy_intp across, npy_intp n, npy_intp* to) { \
+    ORDERED_WIDE static void NAME(const char* from, npy_intp rows, npy_intp across, npy_intp n, npy_intp* to) { \
         TYPE best[COLUMNS_AT_ONCE]; \
         memcpy(best, from, (size_t)n * sizeof(TYPE)); \
         memset(to, 0, (size_t)n * sizeof(npy_intp)); \
