@@ -46,7 +46,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "sin": Function(trigonometric.sin, kinds=("f64",), partial=True),
     "cos": Function(trigonometric.cos, kinds=("f64",), partial=True),
     "tan": Function(trigonometric.tan, kinds=("f64",), partial=True),
-    "fmod": Function(remainder.fmod, partial=True),
+    "fmod": Function(remainder.fmod, preferred=(), partial=True),  # exact: libmvec's, if it had one, would have the same bits
 }
 
 
