@@ -434,7 +434,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
     PyObject* found;
     int type, ndim, same, now = any_large_lent(operands, loops->nin);
     npy_intp dims[AXES];
-    if (now && drafted(a) == a && draft_ready(a) < 0) return NULL;
+    if (now && ((IS_CHAIN(a) && settle_cell(a) < 0) || (drafted(a) == a && draft_ready(a) < 0))) return NULL;
     large = large_value(a, now);
     if (Py_TYPE(a) != array_type || !(large || is_alone(a))) return NULL;
     x = WAITS(a) ? NULL : large ? large : (PyArrayObject*)((Cell*)a)->base;
@@ -448,10 +448,18 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
     if (made == NULL) made = (Cell*)step_made(loops, operands, &now);
     next = made ? CHAIN_OF(made) : NULL;
     same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
-    if (same && (large ? large_value(a, now) == large : is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a)))) { /* as before: recording may have had code run */
+    if (same && now && settle_cell((PyObject*)made) < 0) same = 0; /* what fails leaves the old value */
+    if (same && now) {
+        if (!WAITS(made) && made->base == Py_None && large && large_value(a, now) == large) {
+            Py_SETREF(((Cell*)a)->node, Py_NewRef(made->node));
+            ((Cell*)a)->lent = 0;
+            Py_INCREF(a);
+        } else {
+            a = NULL;
+        }
+    } else if (same && (large ? large_value(a, now) == large : is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a)))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
         Py_INCREF(a);
-        if (now && settle_cell(a) < 0) Py_CLEAR(a);
     } else {
         a = NULL;
     }

@@ -419,8 +419,7 @@ class Emitter:
             dst = self.index(value.index or ix.ZERO)
         elif op is INSIDE:
             condition = self.guard(value.guards, scope)
-            assert condition is not None
-            dst = condition
+            dst = self.integer("eq", "0", "0", scope) if condition is None else condition  # split loops may show more than guards knew
         elif op is CHECKED:
             dst = self.checked(value, scope)
         elif len(sources := self.sources(value)) < len(value.src):

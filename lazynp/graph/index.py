@@ -195,9 +195,11 @@ def of(atom: Atom) -> Index:
 class Space:
     """Makes atoms and keeps equal ones identical."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Mapping[int, Bounds] | None = None) -> None:
+        """``bounds``: of the parameters, by slot, the same from the first index on: what was proven with them is not asked again."""
         self._count = 0
         self._made: dict[Any, Atom] = {}
+        self._bounds = bounds or {}
 
     def _next(self) -> int:
         self._count += 1
@@ -211,19 +213,13 @@ class Space:
         """A range for each of ``extents``."""
         return [self.range(n) for n in extents]
 
-    def offset(self, slot: int, lo: int, hi: int) -> Offset:
-        """The parameter ``slot``, of which something says that it lies between two numbers: of several all are right."""
+    def offset(self, slot: int) -> Offset:
+        """The parameter ``slot``, within its bounds."""
         atom = self._made.get(slot)
         if atom is None:
-            atom = self._made[slot] = Offset(self._next(), slot, lo, hi)
+            atom = self._made[slot] = Offset(self._next(), slot, *self._bounds[slot])
         assert isinstance(atom, Offset)
-        atom.lo, atom.hi = max(atom.lo, lo), min(atom.hi, hi)
         return atom
-
-    def start(self, slot: int, step: int, n: int, extent: int) -> Offset:
-        """The parameter ``slot`` as the start of a slice of ``n`` elements, ``step`` apart, of ``extent``: its ends are there."""
-        span = max(n - 1, 0) * abs(step)
-        return self.offset(slot, span, extent - 1) if step < 0 else self.offset(slot, 0, extent - 1 - span)
 
     def loaded(self, value: Any, extent: int) -> Loaded:
         key = ("loaded", value, extent)

@@ -19,7 +19,7 @@ from lazynp.graph.op import Kind
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import nbytes, view_base
-from lazynp.schedule.movement import NO_GUARDS, Point
+from lazynp.schedule.movement import NO_GUARDS, Point, offset_bounds
 from lazynp.schedule.rangeify import Kernel, Walk, nontrivial
 from lazynp.values.records import Record
 
@@ -175,6 +175,7 @@ class _Fusion:
         self.walk = Walk(program, self.stored)
         self.requests = self.walk.requests
         self.domains = _domains(program, self.library)
+        self.offsets = offset_bounds(program.entries)
         self.estimate = _estimates(program, self.stored)
         self.sources = _memory_read(program, self.stored)
         outputs = frozenset(program.outputs)
@@ -326,7 +327,7 @@ class _Fusion:
         main, reduced = self.domains[e]
         kernel = self.shared_kernel(e, main, reduced)
         if kernel is None:
-            space = Space()
+            space = Space(self.offsets)
             kernel = Kernel(len(self.kernels), space.ranges(main), space)
             self.add(kernel)
             self.by_domain.setdefault((main, reduced), []).append(kernel.number)
@@ -347,7 +348,7 @@ class _Fusion:
     def place_store(self, e: int) -> None:
         """A STORE is a kernel over the written region; what it overwrites is a copy of the base, or the base where nobody else reads it."""
         base, value = self.entries[e].src
-        space = Space()
+        space = Space(self.offsets)
         kernel = Kernel(len(self.kernels), space.ranges(nontrivial(self.entries[value].shape)), space)
         self.add(kernel)
         index = kernel.identity(self.entries[value].shape)

@@ -150,9 +150,8 @@ class _Lowering:
         if entry.op is not o.STORE:
             return index
         placed = []
-        stored = self.program.entries[entry.src[1]].shape
-        for i, (slot, step), n, extent in zip(index, entry.arg, stored, entry.shape, strict=True):
-            start = ix.ZERO if slot == ZERO else ix.of(self.kernel.space.start(slot, step, n, extent))
+        for i, (slot, step) in zip(index, entry.arg, strict=True):
+            start = ix.ZERO if slot == ZERO else ix.of(self.kernel.space.offset(slot))
             placed.append(i * step + start)
         return tuple(placed)
 
@@ -281,6 +280,8 @@ class _Lowering:
             return self.make(o.WHERE, (condition, inner, fill), None, entry.dtype)
         if op is o.CONCAT:
             parts = [(s, s[1].guards - point.guards) for s in sources if s is not None]
+            if not parts:  # nothing comes here
+                return self.make(o.CAST, (self.make(POSITION, (), None, INT64, ix.ZERO),), None, entry.dtype)
             # A part whose guards hold here already is what is here: those behind it are not.
             last = next((k for k, (_, new) in enumerate(parts) if not new), len(parts) - 1)
             value = self.read(parts[last][0])

@@ -59,21 +59,49 @@ def source_point(space: Space, entry: Entry, src_shape: Shape, point: Point) -> 
         return Point(broadcast(index, src_shape), guards)
     if op is o.SLICE:
         moved = []
-        for i, (slot, step), n, extent in zip(index, arg, shape, src_shape, strict=True):
-            start = ix.ZERO if slot == ZERO else ix.of(space.start(slot, step, n, extent))
+        for i, (slot, step), n in zip(index, arg, shape, strict=True):
+            start = ix.ZERO if slot == ZERO else ix.of(space.offset(slot))
             moved.append(i * step + start if n > 1 else start)
         return Point(tuple(moved), guards)
     assert op is o.PAD
     moved = []
-    for i, slot, n, extent in zip(index, arg, shape, src_shape, strict=True):
+    for i, slot, extent in zip(index, arg, src_shape, strict=True):
         if slot != ZERO:
-            i = i + ix.of(space.offset(slot, 0, n - extent)) * -1
+            i = i + ix.of(space.offset(slot)) * -1
         allowed = guarded(guards, i, extent)
         if allowed is None:
             return None
         guards = allowed
         moved.append(i)
     return Point(tuple(moved), guards)
+
+
+def offset_bounds(entries: Sequence[Entry]) -> dict[int, ix.Bounds]:
+    """Between which numbers each parameter lies that starts a slice or says how far a pad goes: what each of its uses says is true.
+
+    The first and the last element of a slice are elements of what it is a slice of.
+    """
+    bounds: dict[int, ix.Bounds] = {}
+
+    def within(slot: int, lo: int, hi: int) -> None:
+        before = bounds.get(slot)
+        bounds[slot] = (lo, hi) if before is None else (max(before[0], lo), min(before[1], hi))
+
+    for entry in entries:
+        if entry.op is o.PAD:
+            for slot, n, extent in zip(entry.arg, entry.shape, entries[entry.src[0]].shape, strict=True):
+                within(slot, 0, n - extent)
+        elif entry.op in (o.SLICE, o.STORE):
+            part, whole = (entry.shape, entries[entry.src[0]].shape) if entry.op is o.SLICE else (entries[entry.src[1]].shape, entry.shape)
+            for (slot, step), n, extent in zip(entry.arg, part, whole, strict=True):
+                span = max(n - 1, 0) * abs(step)
+                if not n:
+                    within(slot, 0, extent)  # it may start behind the end
+                elif step < 0:
+                    within(slot, span, extent - 1)
+                else:
+                    within(slot, 0, extent - 1 - span)
+    return bounds
 
 
 def broadcast(index: Sequence[Index], src_shape: Shape) -> tuple[Index, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -106,3 +108,35 @@ def test_nothing_is_copied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, outside = operands(np)
     CALLS[name](np, *given)
     assert not copies and len(outside) == 4
+
+
+@pytest.mark.parametrize("update", [lambda p, x: np.multiply(x, 2.0, out=p), lambda p, x: p.__iadd__(x)], ids=["out", "update"])
+def test_what_is_interrupted_reads_nothing_later(update: Callable[[Any, Any], Any]) -> None:
+    """An update that fails leaves the old value, and no tape that would read what lies outside by then."""
+    held = numpy.ones(LARGE)
+    x, p = np.asarray(held), np.array(numpy.full(LARGE, 5.0))
+    seen = []
+    for delay in range(30):
+        p, held[...] = np.array(numpy.full(LARGE, 5.0)), 1.0
+        with contextlib.suppress(_StopError):
+            _interrupted(lambda p=p: update(p, x), 1e-6 + delay * 2e-6)
+        held[...] = 1000.0
+        seen.append(set(numpy.asarray(p).tolist()))
+    assert all(found <= {5.0} or found <= {2.0} or found <= {6.0} for found in seen)
+
+
+class _StopError(Exception):
+    pass
+
+
+def _interrupted(run: Callable[[], Any], seconds: float) -> None:
+    def stop(*_: Any) -> None:
+        raise _StopError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

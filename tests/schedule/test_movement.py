@@ -12,7 +12,7 @@ from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Atom, Offset, Space
 from lazynp.schedule.canonicalise import ZERO, Entry
-from lazynp.schedule.movement import NO_GUARDS, Guard, Point, guarded, reshaped, source_point
+from lazynp.schedule.movement import NO_GUARDS, Guard, Point, guarded, offset_bounds, reshaped, source_point
 from tests.graph.test_index import value
 
 F8 = np.dtype("f8")
@@ -39,12 +39,18 @@ MOVEMENTS: dict[str, tuple[o.Op, Any, tuple[int, ...], tuple[int, ...], list[int
 }
 
 
+def bounds_of(entry: Entry, src_shape: tuple[int, ...]) -> dict[int, ix.Bounds]:
+    """Those of the parameters of an entry whose source is the first one."""
+    source = Entry(o.BUFFER, (), 0, F8, src_shape)
+    return offset_bounds([source, source, entry])
+
+
 @pytest.mark.parametrize("name", MOVEMENTS)
 def test_each_element_comes_from_where_numpy_takes_it(name: str) -> None:
     op, arg, src_shape, shape, integers, numpy_view = MOVEMENTS[name]
-    space = Space()
-    ranges = space.ranges(shape)
     entry = Entry(op, (0, 1) if op is o.PAD else (0,), arg, F8, shape)
+    space = Space(bounds_of(entry, src_shape))
+    ranges = space.ranges(shape)
     point = source_point(space, entry, src_shape, Point(tuple([ix.of(r) for r in ranges]), NO_GUARDS))
     assert point is not None
     numbered: Array = np.arange(np.prod(src_shape)).reshape(src_shape)
@@ -60,9 +66,10 @@ def test_each_element_comes_from_where_numpy_takes_it(name: str) -> None:
 
 def test_only_padding_is_guarded() -> None:
     for name, (op, arg, src_shape, shape, _, _) in MOVEMENTS.items():
-        space = Space()
+        entry = Entry(op, (0, 1), arg, F8, shape)
+        space = Space(bounds_of(entry, src_shape))
         index = tuple([ix.of(r) for r in space.ranges(shape)])
-        point = source_point(space, Entry(op, (0, 1), arg, F8, shape), src_shape, Point(index, NO_GUARDS))
+        point = source_point(space, entry, src_shape, Point(index, NO_GUARDS))
         assert point is not None
         assert bool(point.guards) == (op is o.PAD), name
 
@@ -89,3 +96,14 @@ def test_reshape_divides_only_where_groups_of_axes_differ(shape: tuple[int, ...]
     for n, part in zip(src_shape, parts, strict=True):
         if n in shape:
             assert part == index[shape.index(n)]
+
+
+def test_parameters_lie_where_all_that_they_serve_have_elements() -> None:
+    leaf = Entry(o.BUFFER, (), 0, F8, (10,))
+    forwards, backwards = (Entry(o.SLICE, (0,), ((0, step),), F8, (3,)) for step in (2, -2))
+    assert offset_bounds([leaf, forwards]) == {0: (0, 5)}
+    assert offset_bounds([leaf, backwards]) == {0: (4, 9)}
+    assert offset_bounds([leaf, forwards, backwards]) == {0: (4, 5)}
+    assert offset_bounds([leaf, leaf, Entry(o.PAD, (0, 1), (0,), F8, (14,))]) == {0: (0, 4)}
+    assert offset_bounds([leaf, Entry(o.BUFFER, (), 1, F8, (4,)), Entry(o.STORE, (0, 1), ((0, 1),), F8, (10,))]) == {0: (0, 6)}
+    assert offset_bounds([leaf, Entry(o.SLICE, (0,), ((0, 1),), F8, (0,))]) == {0: (0, 10)}

@@ -12,7 +12,7 @@ from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Loaded, Space
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.movement import NO_GUARDS, Guard, Point
+from lazynp.schedule.movement import NO_GUARDS, Guard, Point, offset_bounds
 from lazynp.schedule.rangeify import Kernel, Walk, nontrivial
 from tests.schedule.graphs import values
 from tests.schedule.plans import program_of
@@ -20,8 +20,8 @@ from tests.schedule.plans import program_of
 pytestmark = pytest.mark.usefixtures("recorded")
 
 
-def kernel_over(*extents: int) -> Kernel:
-    space = Space()
+def kernel_over(*extents: int, program: Program | None = None) -> Kernel:
+    space = Space(offset_bounds(program.entries) if program else None)
     return Kernel(0, space.ranges(extents), space)
 
 
@@ -30,7 +30,7 @@ def walked(wanted: Any) -> tuple[Kernel, Program]:
     program = program_of(wanted)
     (output,) = program.outputs
     entry = program.entries[output]
-    kernel = kernel_over(*nontrivial(entry.shape))
+    kernel = kernel_over(*nontrivial(entry.shape), program=program)
     walk = Walk(program, {})
     index = kernel.identity(entry.shape)
     assert index is not None

@@ -272,6 +272,22 @@ def test_no_element_costs_a_division(name: str) -> None:
     assert found and not [s for s in found if isinstance(s, ir.Integer) and s.kind in ("div", "rem")]
 
 
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+def test_parts_of_what_was_moved_by_the_same_number(tier: str) -> None:
+    """One parameter starts several slices, of which one says more of it than another."""
+    calls: list[Callable[[Any, Any], Any]] = [
+        lambda np, b: np.roll(b, -1, axis=0)[1] + 1,
+        lambda np, b: np.roll(np.concatenate([b * 2, np.sqrt(b * 2)]), -2, axis=0)[2:3] * 2.0,
+        lambda np, b: np.roll(b[1:], 1, axis=0)[1:] + np.pad(b, 1)[1:3, 1:-1],
+        lambda np, b: np.roll(np.roll(b, 2, axis=0)[2:], 2, axis=1)[:, 2:],
+        lambda np, b: np.concatenate([b, b])[3:][::-1][3:] * 2,
+    ]
+    b = numpy.arange(40.0).reshape(4, 10)
+    with config.override(tier=tier):
+        for call in calls:
+            assert numpy.array_equal(numpy.asarray(call(np, np.array(b) * 1)), call(numpy, b))
+
+
 def _statements(block: Any) -> list[Any]:
     found = []
     for statement in block:
