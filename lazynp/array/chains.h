@@ -366,26 +366,36 @@ static void views_follow(Cell* cell) {
     }
 }
 
-/* Let a cell have its value (the reference is taken over); -1 with an exception. */
-static int cell_settled(Chain* self, int k, PyArrayObject* made) {
+/* Let a cell have its value (the reference is taken over), in memory; a new reference to it where it is a large one, which `cell_valued` ends.  No code of Python's runs: other threads
+   would find the tape waiting, and compute it from operands in whose memory its results lie. */
+static PyObject* cell_bound(Chain* self, int k, PyArrayObject* made) {
     Cell* cell = self->cell[k];
-    PyObject* large = NULL;
-    if (self->size > limit_now()) {
-        if ((large = chain_large(made)) == NULL) return Py_DECREF(made), -1;
-        if ((cell = self->cell[k]) == NULL) return Py_DECREF(large), Py_DECREF(made), 0; /* it has gone, or has its value, meanwhile */
-    }
     self->cell[k] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
-    Py_INCREF(cell);
-    if (large) {
-        chain_become(cell, large);
-        Py_DECREF(large), Py_DECREF(made);
-    } else {
-        Py_DECREF(cell->base);
-        cell->base = (PyObject*)made;
+    Py_SETREF(cell->base, (PyObject*)made);
+    if (self->size > limit_now()) return Py_NewRef((PyObject*)cell);
+    if (cell->waiting_views) {
+        Py_INCREF(cell);
+        views_follow(cell);
+        Py_DECREF(cell);
     }
+    return NULL;
+}
+
+/* A large result as a value of a node like others (the reference is taken over), if it has not got another one meanwhile; -1 with an exception. */
+static int cell_valued(PyObject* x) {
+    Cell* cell = (Cell*)x;
+    PyObject *memory = Py_XNewRef(cell->base), *large = memory && (IS_RAW(memory) || PyArray_CheckExact(memory)) ? chain_large((PyArrayObject*)memory) : NULL;
+    int failed = large == NULL && PyErr_Occurred();
+    if (large && cell->base == memory) chain_become(cell, large);
     if (cell->waiting_views) views_follow(cell);
-    Py_DECREF(cell);
-    return 0;
+    Py_XDECREF(large), Py_XDECREF(memory), Py_DECREF(x);
+    return failed ? -1 : 0;
+}
+
+/* Both. */
+static int cell_settled(Chain* self, int k, PyArrayObject* made) {
+    PyObject* large = cell_bound(self, k, made);
+    return large ? cell_valued(large) : 0;
 }
 
 /* No call computes the tape any more. */
@@ -398,6 +408,7 @@ static inline void chain_done(Chain* self) {
 /* Compute what waits on a tape of several steps, or of one that has to be looked at closer. */
 static NOT_INLINED int tape_compute(Chain* self) {
     PyArrayObject* made[CHAIN_STEPS];
+    PyObject* larges[CHAIN_STEPS];
     Outs outs;
     Lag lag;
     Hot* hot = NULL;
@@ -412,10 +423,13 @@ static NOT_INLINED int tape_compute(Chain* self) {
     if (!fine && !PyErr_Occurred()) fine = self->cells == 0 || chain_steps(self, &outs, made);
     if (!fine) self->told |= fails_for_good(), failed = -1; /* what a handler of signals raised left something untold */
     for (int k = 0; k < self->steps; k++) {
-        if (fine && !failed && self->cell[k] && made[k]) failed = cell_settled(self, k, made[k]);
+        larges[k] = NULL;
+        if (fine && !failed && self->cell[k] && made[k]) larges[k] = cell_bound(self, k, made[k]);
         else Py_XDECREF(made[k]);
         if (fine && outs.given[k] && made[k] == NULL && self->put[k]) put_done(self, k);
     }
+    for (int k = 0; k < self->steps; k++)
+        if (larges[k] && cell_valued(larges[k]) < 0) failed = -1;
     if (pieces_wanted) (void)pieces_ready();
     for (int k = 0; k < self->steps && !failed; k++)
         if (raised[k]) failed = step_tell(self, k, raised[k]);

@@ -555,3 +555,32 @@ def test_large_results_of_recorded_calls_are_values() -> None:
         with config.override(tape_first=300, tape_limit=40):
             got = numpy.asarray(np.isclose(np.array(numpy.arange(60)), np.array(numpy.ones(60))))
         assert got.tolist() == numpy.isclose(numpy.arange(60), 1).tolist()
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_threads_compute_no_tape_over_operands_that_are_gone(steps: int) -> None:
+    """A result lies where an operand did; until it is one, other threads find the tape waiting."""
+    wrong: list[float] = []
+
+    def work(seed: int) -> None:
+        random = numpy.random.default_rng(seed)
+        for _ in range(200):
+            x = random.random(LARGE)
+            y, kept = np.array(x), []
+            for _ in range(steps):
+                y = y * 2 + np.array(x)
+                kept.append(y)
+            if not numpy.allclose(numpy.asarray(y), x * (2 ** (steps + 1) - 1)):
+                wrong.append(float(numpy.asarray(y)[0] / x[0]))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong
