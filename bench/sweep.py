@@ -13,7 +13,6 @@ import contextlib
 import importlib
 import json
 import math
-import os
 import statistics
 import sys
 import time
@@ -170,7 +169,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.2, help="how long each is measured (default 0.2)")
     parser.add_argument("--below", type=float, default=0.9, metavar="RATIO", help="print those that are slower than that (default 0.9)")
     options = parser.parse_args()
-    os.environ.setdefault("LAZYNP_CACHE", "1")
     found = []
     for call, row in rows(options.rows, options.dtype, options.arrays, options.only, options.seconds):
         if "error" in row:

@@ -429,7 +429,8 @@ static NOT_INLINED int tape_compute(Chain* self) {
         if (fine && outs.given[k] && made[k] == NULL && self->put[k]) put_done(self, k);
     }
     for (int k = 0; k < self->steps; k++)
-        if (larges[k] && cell_valued(larges[k]) < 0) failed = -1;
+        if (failed) Py_XDECREF(larges[k]); /* they have their memory */
+        else if (larges[k]) failed = cell_valued(larges[k]);
     if (pieces_wanted) (void)pieces_ready();
     for (int k = 0; k < self->steps && !failed; k++)
         if (raised[k]) failed = step_tell(self, k, raised[k]);
@@ -1054,8 +1055,8 @@ static inline int step_type(const Chain* self, int k) { return self->step[k].out
 
 static inline int is_private(PyObject* a);
 
-/* What a large array that exists, or a part of one, shows (borrowed), if tapes compute with it: with complex numbers no kernel does; `now`: at the call, as with what somebody outside
-   may write.  NULL for all others. */
+/* What a large array that exists, or a part of one, shows (borrowed), if tapes compute with it: with complex numbers no kernel does; `now`: at the call, as with what may be written
+   from outside.  NULL for all others. */
 static NOT_INLINED PyArrayObject* large_shown(PyObject* a, int now) {
     PyArrayObject *x, *memory;
     PyObject* found;
@@ -1413,10 +1414,10 @@ static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
     return IS_NUMERIC(to->type) && is_private(x);
 }
 
-/* Whether an operand that cannot wait, for somebody outside may write its memory, is read at the call by a tape: small ones are by NumPy's loops. */
+/* Whether an operand that cannot wait, for its memory may be written from outside, is read at the call by a tape: small ones are by NumPy's loops. */
 static inline int is_read_now(const Read* read) { return read->array && read->chain == NULL && read->type >= 0 && IS_NUMERIC(read->type) && size_of(read->array) > limit_now(); }
 
-/* Whether a large operand's memory may be written by somebody outside. */
+/* Whether a large operand's memory may be written from outside. */
 static NOT_INLINED int is_large_lent(PyObject* x) { return Py_TYPE(x) == array_type && is_large(x) && large_shown(x, 1) && !is_private(x); }
 static inline int any_large_lent(PyObject* const* operands, int n) {
     for (int o = 0; o < n; o++)

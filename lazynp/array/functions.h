@@ -1394,6 +1394,8 @@ static PyArrayObject* positions_by_loops(Chain* self) {
     return positions_along(self->array[0], self->item.axis, ((Function*)self->item.call)->direct == direct_argmax);
 }
 
+#define ROWS_FROM 8 /* elements of a row, from which on a call of the loop for each is worth its price */
+
 static Loops* loops_of_ufunc(PyObject* ufunc);
 
 /* `cumsum`, `cumprod` and `ufunc.accumulate`, of all elements (axis -1) or along an axis, as NumPy accumulates. */
@@ -1414,7 +1416,8 @@ static PyArrayObject* scan_by_loops(Chain* self) {
     for (npy_intp o = 0; o < outer && errors >= 0; o++) {
         char *from = PyArray_BYTES(x) + o * row, *to = PyArray_BYTES(made) + o * row;
         memcpy(to, from, (size_t)inner);
-        if (inner == size) errors |= run2(loop, to, from + size, to + size, length - 1, size, size, size);
+        if (inner < ROWS_FROM * size) /* each column at a time */
+            for (npy_intp at = 0; at < inner; at += size) errors |= run2(loop, to + at, from + at + inner, to + at + inner, length - 1, inner, inner, inner);
         else
             for (npy_intp k = 1; k < length; k++) errors |= run2(loop, to + (k - 1) * inner, from + k * inner, to + k * inner, inner / size, size, size, size);
     }
@@ -1621,7 +1624,7 @@ static PyObject* roll_recorded(Function* self, PyObject* const* args, Py_ssize_t
     Call call;
     Begun begun;
     Roll of;
-    call.count = 0, call.silent = 1;
+    call_begins(&call), call.silent = 1;
     if (!recording_begin(&begun)) return NULL;
     if (call_takes(&call, args[0]) && (call.read[0].ndim == 1 || (total == 3 && args[2] != Py_None)) && read_size(&call.read[0]) && roll_of(&of, call.read[0].ndim, call.read[0].dims, 1, args, total, names)) {
         call_gives(&call, call.read[0].type, call.read[0].ndim, call.read[0].dims);
@@ -1837,7 +1840,7 @@ static int signature_read(const Function* self, Call* call, Words* words, PyObje
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), first = 0;
     int elementwise, powers;
     *flat = 1;
-    words->count = 0, call->count = 0;
+    words->count = 0, call_begins(call);
     word_add(words, (uint64_t)(uintptr_t)self), word_add(words, (uint64_t)n);
     if (self->arrays == SEQUENCE) {
         PyObject** items = PySequence_Fast_ITEMS(args[0]);
@@ -2168,7 +2171,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     Call call;
     Begun begun;
     int fits = 0;
-    call.count = 0;
+    call_begins(&call);
     if (waiting_count == 0 && at_the_call()) return NULL;
     if (self->views && n && names == NULL && IS_CHAIN(args[0]) && ((made = function_view(self, args, n)) || PyErr_Occurred())) return made;
     if (!may_be_recorded(self, args, n, total)) return self->arrays && !(total == 1 && gives_number(self)) ? signature_recorded(self, args, n, names) : NULL;

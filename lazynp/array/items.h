@@ -194,10 +194,11 @@ typedef struct {
     int axis, keeps, off;
 } Call;
 
+static inline void call_begins(Call* call) { call->count = call->when = 0; }
+
 /* Read an operand, however its elements lie. */
 static int call_takes_any(Call* call, PyObject* x) {
     Read* read = &call->read[call->count];
-    if (call->count == 0) call->when = 0;
     if (call->count == CHAIN_ARRAYS || Py_TYPE(x) != array_type || (!operand_read(x, read, NULL) && !operand_now(x, read, &call->when)) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
     if (read->array && !PyArray_ISBEHAVED_RO(read->array)) return 0;
     call->operands[call->count++] = x;
@@ -305,7 +306,7 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
     PyObject *args[2] = {a, b}, *made = NULL;
     Call call;
     Begun begun;
-    call.count = call.silent = 0;
+    call_begins(&call), call.silent = 0;
     int axes = axes_of(a), others = axes ? axes_of(b) : 0;
     if (operand_ready(a) < 0 || operand_ready(b) < 0) return NULL;
     if (others == 0 || axes + others < 3 || !recording_begin(&begun)) return NULL; /* of two vectors it is a number */

@@ -193,7 +193,7 @@ static PyObject* large_put_in_place(Loops* loops, PyObject* v, PyObject* b) {
     int done = 0, passing = is_passing(b), now;
     if (((Cell*)v)->base == Py_None || large_place(v) == NULL) return NULL; /* a value is exchanged for another one */
     made = step_next(loops, v, b);
-    if (made == NULL && !PyErr_Occurred()) made = step_made(loops, (PyObject*[]){v, b, NULL}, &now);
+    if (made == NULL && !PyErr_Occurred()) made = step_made(loops, (PyObject*[]){v, b, NULL}, &now); /* which is computed now in any case */
     if (made) cell_ready();
     if (made && IS_CHAIN(made) && (to = large_place(v)) && place_whole(to, &at) && put_fits(to, &at, made)) { /* code of a program's may have run until here */
         if (passing && IS_CHAIN(b) && CHAIN_OF(b) == CHAIN_OF(made) && !((Cell*)b)->readers && !((Cell*)b)->waiting_views && !((Cell*)b)->weakrefs) forget_cell(b);

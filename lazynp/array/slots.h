@@ -432,11 +432,13 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
     Chain* next;
     PyArrayObject *x, *large;
     PyObject* found;
-    int type, ndim, same, now = any_large_lent(operands, loops->nin);
+    int type, ndim, same, now;
     npy_intp dims[AXES];
+    if (Py_TYPE(a) != array_type) return NULL;
+    now = (WAITS(a) ? CHAIN_OF(a) && CHAIN_OF(a)->large : is_large(a)) && any_large_lent(operands, loops->nin); /* of few elements nothing large is added to */
     if (now && ((IS_CHAIN(a) && settle_cell(a) < 0) || (drafted(a) == a && draft_ready(a) < 0))) return NULL;
     large = large_value(a, now);
-    if (Py_TYPE(a) != array_type || !(large || is_alone(a))) return NULL;
+    if (!(large || is_alone(a))) return NULL;
     x = WAITS(a) ? NULL : large ? large : (PyArrayObject*)((Cell*)a)->base;
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
