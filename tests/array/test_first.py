@@ -44,6 +44,20 @@ def taken(f: Callable[[], Any]) -> int:
     return before - core.first_work()
 
 
+def in_threads(run: Callable[[int], None]) -> None:
+    """Run a function of a number in four threads that take turns every few microseconds."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    try:
+        threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+
+
 def updated(a: Any) -> Any:
     a += 1
     a *= a
@@ -243,17 +257,8 @@ def test_threads_share_them() -> None:
             if not numpy.array_equal(got, x * (k + j) + 1):
                 wrong.append(k)
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        core.first_work(200 * LARGE)
-        threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    core.first_work(200 * LARGE)
+    in_threads(run)
     assert not wrong
 
 
@@ -573,14 +578,5 @@ def test_threads_compute_no_tape_over_operands_that_are_gone(steps: int) -> None
             if not numpy.allclose(numpy.asarray(y), x * (2 ** (steps + 1) - 1)):
                 wrong.append(float(numpy.asarray(y)[0] / x[0]))
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    in_threads(work)
     assert not wrong
