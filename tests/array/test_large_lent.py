@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -16,7 +15,6 @@ from lazynp.values import config
 
 ALL: Final = 1 << 40  # elements: more than a test computes
 LARGE: Final = 9000  # elements
-MANY: Final = 40_000  # elements: after computing so many handlers of signals run
 ROWS: Final = 90
 
 # `a`, `b`, `i`: large and lent; `m`: `a` in rows; `s`: small and lent; `p`: large and private; `w`: large and pending
@@ -108,36 +106,3 @@ def test_nothing_is_copied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, outside = operands(np)
     CALLS[name](np, *given)
     assert not copies and len(outside) == 4
-
-
-@pytest.mark.parametrize("update", [lambda p, x: np.multiply(x, 2.0, out=p), lambda p, x: p.__iadd__(x)], ids=["out", "update"])
-def test_what_is_interrupted_reads_nothing_later(update: Callable[[Any, Any], Any]) -> None:
-    """An update that fails leaves the old value, and no tape that would read what lies outside by then."""
-    held = numpy.ones(MANY)
-    x, stopped, seen = np.asarray(held), 0, set()
-    for turn in range(400):
-        p, held[...] = np.array(numpy.full(MANY, 5.0)), 1.0
-        try:
-            _interrupted(lambda p=p: update(p, x), 1e-6 + turn % 40 * 1e-6)
-        except _StopError:
-            stopped += 1
-        held[...] = 1000.0
-        seen |= set(numpy.asarray(p)[:: MANY - 1].tolist())
-    assert stopped and seen <= {5.0, 2.0, 6.0}
-
-
-class _StopError(Exception):
-    pass
-
-
-def _interrupted(run: Callable[[], Any], seconds: float) -> None:
-    def stop(*_: Any) -> None:
-        raise _StopError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        run()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
