@@ -114,6 +114,7 @@ cdef extern from "counting.h":
     PyObject* result_method
     PyObject* passing_method
     PyObject* error_variable
+    PyObject* error_quiet
     PyObject* errors_minded_method
     PyObject* error_listening
     PyObject* errors_heard
@@ -745,9 +746,10 @@ def listen(variable, listening, heard, tell, minded):
 
     ``minded()`` says which errors somebody is told of, as NumPy's bits.
     """
-    global error_variable, error_listening, errors_heard, errors_tell, errors_minded_method
+    global error_variable, error_quiet, error_listening, errors_heard, errors_tell, errors_minded_method
     errors_minded_method = _keep(minded)
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
+    error_quiet = _keep(_quiet(variable.get))
 
 
 def words(refusal):

@@ -10,6 +10,9 @@
 
 #define CHAIN_STEPS 500 /* of a tape: what a formula of some hundred operations has between them need not lie in memory */
 #define CHAIN_ARRAYS 64 /* that a tape reads */
+#define CHAIN_FEW 16       /* steps that a tape has room for in itself: most have fewer, and a page of memory that is touched first costs as much as fifty operations */
+#define CHAIN_FEW_ARRAYS 8 /* arrays, likewise */
+#define CHAIN_SOME 80      /* steps that there is room for then */
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
 #define CHAIN_ROW 512    /* elements in a row, more are worth the calls of loops */
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
@@ -72,6 +75,15 @@ typedef struct Chain {
     struct Chain *before, *after; /* all that wait, in a ring, the oldest first */
     long long serial;             /* counts up along the ring */
     int steps, arrays, numbers, ndim;
+    int step_room, array_room; /* for so many steps and numbers, and arrays: see `chain_holds` */
+    Step* step;
+    Cell** cell;        /* borrowed; NULL: nobody has this step's value */
+    struct Chain** put; /* the write that waits for this step's value; NULL: none does */
+    Site* site;
+    Value* value;
+    PyArrayObject** array; /* NULL where it is not known yet */
+    Cell** source;         /* a cell that waits, whose array it is to be, or after which the array may be read */
+    void* grown;           /* the memory of all these; NULL: `few` */
     int cells;    /* that have a step's value */
     int sources;  /* operands that wait themselves */
     int closed;   /* OPEN, or why it takes no further step */
@@ -97,14 +109,16 @@ typedef struct Chain {
     int passing;          /* references to the value that go with the statement which writes it now */
     PyObject* state; /* of errors, in which all steps were recorded */
     int minded;      /* errors of which somebody is told */
-    Step step[CHAIN_STEPS];
-    Cell* cell[CHAIN_STEPS]; /* borrowed; NULL: nobody has this step's value */
-    struct Chain* put[CHAIN_STEPS]; /* the write that waits for this step's value; NULL: none does */
-    Site site[CHAIN_STEPS];
-    PyArrayObject* array[CHAIN_ARRAYS + 1]; /* NULL where it is not known yet */
-    Cell* source[CHAIN_ARRAYS + 1];         /* a cell that waits, whose array it is to be, or after which the array may be read */
-    Value value[CHAIN_STEPS + 1];
     Item item;
+    struct {
+        Value value[CHAIN_FEW + 1];
+        Site site[CHAIN_FEW];
+        Step step[CHAIN_FEW];
+        Cell* cell[CHAIN_FEW];
+        struct Chain* put[CHAIN_FEW];
+        PyArrayObject* array[CHAIN_FEW_ARRAYS + 1];
+        Cell* source[CHAIN_FEW_ARRAYS + 1];
+    } few;
 } Chain;
 
 static PyObject* result_method; /* `hand.result`, for answers that are not plain */
@@ -116,7 +130,7 @@ static Chain waiting = {.before = &waiting, .after = &waiting};
 #define CHAIN_OF(x) ((Chain*)((Cell*)(x))->before)
 #define STEP_OF(x) ((int)((Cell*)(x))->offset)
 
-#define CHAINS_KEPT 40 /* as many as wait, and some: each is some pages, which the C library would give back */
+#define CHAINS_KEPT 40 /* as many as wait, and some: of some steps each is some pages, which the C library would give back */
 static Chain* kept_chains[CHAINS_KEPT];
 static int kept_chain_count;
 
@@ -151,6 +165,46 @@ static inline void source_drop(Cell* x) {
     Py_DECREF(x);
 }
 
+static Chain* chain_made(void) {
+    Chain* self = PyMem_Malloc(sizeof(Chain));
+    if (self == NULL) return NULL;
+    self->step_room = CHAIN_FEW, self->array_room = CHAIN_FEW_ARRAYS, self->grown = NULL;
+    self->value = self->few.value, self->site = self->few.site, self->step = self->few.step, self->cell = self->few.cell, self->put = self->few.put, self->array = self->few.array, self->source = self->few.source;
+    return self;
+}
+
+static void chain_unmade(Chain* self) {
+    PyMem_Free(self->grown);
+    PyMem_Free(self);
+}
+
+/* Have more room.  What was found of a tape before, by its address, is somewhere else then. */
+static NOT_INLINED int chain_grow(Chain* self, int steps) {
+    size_t some = steps > CHAIN_SOME ? CHAIN_STEPS : CHAIN_SOME, many = CHAIN_ARRAYS;
+    Value* value = PyMem_Malloc((some + 1) * sizeof(Value) + some * (sizeof(Site) + sizeof(Step) + sizeof(Cell*) + sizeof(Chain*)) + (many + 1) * (sizeof(PyArrayObject*) + sizeof(Cell*)));
+    Site* site = (Site*)(value + some + 1);
+    Step* step = (Step*)(site + some);
+    Cell **cell = (Cell**)(step + some), **source;
+    Chain** put = (Chain**)(cell + some);
+    PyArrayObject** array = (PyArrayObject**)(put + some);
+    if (value == NULL) return 0;
+    source = (Cell**)(array + many + 1);
+    memcpy(value, self->value, (size_t)self->numbers * sizeof(Value)), memcpy(site, self->site, (size_t)self->steps * sizeof(Site)), memcpy(step, self->step, (size_t)self->steps * sizeof(Step));
+    memcpy(cell, self->cell, (size_t)self->steps * sizeof(Cell*)), memcpy(put, self->put, (size_t)self->steps * sizeof(Chain*));
+    memcpy(array, self->array, (size_t)self->arrays * sizeof(PyArrayObject*)), memcpy(source, self->source, (size_t)self->arrays * sizeof(Cell*));
+    self->value = value, self->site = site, self->step = step, self->cell = cell, self->put = put, self->array = array, self->source = source;
+    PyMem_Free(self->grown);
+    self->grown = value, self->step_room = (int)some, self->array_room = (int)many;
+    return 1;
+}
+
+/* Whether a tape has room for so many steps, or numbers, and arrays more. */
+static inline int chain_holds(Chain* self, int steps, int arrays) {
+    steps += self->steps > self->numbers ? self->steps : self->numbers;
+    if (steps <= self->step_room && self->arrays + arrays <= self->array_room) return 1;
+    return steps <= CHAIN_STEPS && self->arrays + arrays <= CHAIN_ARRAYS && chain_grow(self, steps);
+}
+
 static void chain_free(Chain* self) {
     if (self->after != self) chain_leave(self);
     for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
@@ -167,7 +221,7 @@ static void chain_free(Chain* self) {
     Py_XDECREF(self->place), Py_XDECREF(self->to);
     Py_XDECREF(self->state);
     if (kept_chain_count < CHAINS_KEPT) kept_chains[kept_chain_count++] = self;
-    else PyMem_Free(self);
+    else chain_unmade(self);
 }
 
 #ifdef LAZYNP_CHECK /* see `tools/sanitize.sh` */
@@ -208,7 +262,7 @@ static PyArrayObject* step_room(const Chain* self, int k) {
 
 /* A tape without steps, which does not wait yet. */
 static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* dims, npy_intp size) {
-    Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
+    Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : chain_made();
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
     self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->ordered = self->turned = 0;

@@ -296,7 +296,7 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
         called[2] = PyLong_FromLong(self->site[k].offset);
         if (called[2] && there) {
             before = pool_begin(self->size * 8);
-            if (quiet) made[k] = PyObject_Vectorcall(quiet_call, called + 3, (size_t)step->loops->nin + 1, NULL);
+            if (quiet) made[k] = quietly(step->loops->ufunc, args, (size_t)step->loops->nin);
             else made[k] = PyObject_Vectorcall(step_method, called, (size_t)step->loops->nin + 4, NULL);
             pool_end(before);
         }
@@ -597,14 +597,14 @@ static int is_overwritten(const Chain* self) {
 
 /* The older tape, over the same space in another order, of which nothing is wanted but an operand of this one, whose steps can be computed with it: in one pass, and in this one's order;
    else NULL. */
-static Chain* spliced(const Chain* self, int k) {
+static Chain* spliced(Chain* self, int k) {
     Cell* cell = self->array[k] == NULL ? self->source[k] : NULL;
     Chain* from = cell && WAITS(cell) ? CHAIN_OF(cell) : NULL;
     if (from == NULL || from == self || from->closed != OPEN || from->cells != 1 || Py_REFCNT(cell) != 1 || cell->readers != 1 || cell->waiting_views || cell->weakrefs) return NULL;
     if (self->ndim > 3 || is_laid(self, chain_order(from))) return NULL; /* rows of more axes may not be joined; or it was begun anew that turns of a loop be alike, or for lack of room */
     if (from->users | from->failed | from->told | from->sealed | from->whole | self->told | self->sealed | self->whole) return NULL;
     if (from->state != self->state || from->minded != self->minded || from->ndim != self->ndim || !same_lengths(from->dims, self->dims, self->ndim) || from->put[STEP_OF(cell)]) return NULL;
-    if (self->steps + from->steps > CHAIN_STEPS || self->arrays + from->arrays > CHAIN_ARRAYS || self->numbers + from->numbers > CHAIN_STEPS) return NULL;
+    if (!chain_holds(self, from->steps > from->numbers ? from->steps : from->numbers, from->arrays)) return NULL;
     return is_overwritten(from) ? NULL : from; /* this tape is computed after that write, and reads no operands of before */
 }
 
@@ -1099,10 +1099,10 @@ static inline int is_private(PyObject* a) {
 #define ORPHANED_MOST (6 << 20) /* bytes that only tapes hold */
 
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
-static inline int takes_step(const Chain* self, const Site* site, PyObject* state) {
+static inline int takes_step(Chain* self, const Site* site, PyObject* state) {
     if (self->users | self->told | self->closed | self->sealed) return 0;
-    if (self->steps + OPERANDS > CHAIN_STEPS || self->arrays + OPERANDS > CHAIN_ARRAYS || self->numbers + OPERANDS > CHAIN_STEPS || self->state != state) return 0;
-    return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
+    if (self->state != state || (self->steps >= TURN && self->site[0].code == site->code && self->site[0].offset == site->offset)) return 0;
+    return chain_holds(self, OPERANDS, OPERANDS);
 }
 
 /* Whether another tape reads what this one computes. */

@@ -1999,7 +1999,7 @@ static void two_loops_check(TwoLoops* self, int type) {
         char* args[4];
         fine = 0;
         of[nin] = (PyArrayObject*)PyArray_SimpleNew(1, &n, loop->out), of[nin + 1] = (PyArrayObject*)PyArray_SimpleNew(1, &n, self->second[type]);
-        if (of[0] && of[1] && of[nin] && of[nin + 1]) theirs = PyObject_CallFunctionObjArgs(quiet_call, (PyObject*)self->ufunc, of[0], nin == 2 ? (PyObject*)of[1] : NULL, NULL);
+        if (of[0] && of[1] && of[nin] && of[nin + 1]) theirs = quietly((PyObject*)self->ufunc, (PyObject*[]){(PyObject*)of[0], (PyObject*)of[1]}, (size_t)nin);
         if (theirs && PyTuple_CheckExact(theirs) && PyTuple_GET_SIZE(theirs) == 2 && PyArray_CheckExact(PyTuple_GET_ITEM(theirs, 0)) && PyArray_CheckExact(PyTuple_GET_ITEM(theirs, 1))) {
             for (int k = 0; k < nin + 2; k++) args[k] = PyArray_BYTES(of[k]), steps[k] = PyArray_ITEMSIZE(of[k]);
             (void)two_loops_run(loop, args, n, steps);

@@ -323,7 +323,8 @@ static int hot_same(const char* x, const char* y, int type, npy_intp size) {
 
 /* Whether a function computes what NumPy's loops do. */
 static int hot_check(const Hot* hot, RowsFunction function, int special) {
-    Chain tried;
+    Value value[CHAIN_STEPS + 1];
+    Chain tried = {.steps = hot->steps, .step = (Step*)hot->step, .value = value}; /* whose steps are only read */
     Rows2 of = {.rows = 1, .within = 1, .length = TRIED};
     PyArrayObject *sampled[CHAIN_ARRAYS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
     int block[CHAIN_STEPS], fine = 1;
@@ -331,9 +332,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     char *at[CHAIN_ARRAYS + 1], *to[CHAIN_STEPS];
     Desk* desk = found ? desk_take() : NULL;
     if (desk == NULL) return PyMem_Free(found), 0;
-    memset(&tried, 0, sizeof(tried));
-    tried.steps = hot->steps;
-    memcpy(tried.step, hot->step, sizeof(hot->step));
+    memset(value, 0, sizeof(value));
     for (int k = 0; k < hot->arrays && fine; k++) {
         if ((sampled[k] = sample(hot->type[k], k & 1, special)) == NULL) fine = 0;
         else of.along[k] = PyArray_ITEMSIZE(sampled[k]) * (hot->lies[k] == 'c' ? 1 : hot->lies[k] == 'o' ? 0 : 2);
@@ -348,7 +347,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
                 continue;
             }
             size = PyArray_ITEMSIZE(numbers[k]);
-            memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k + 5 * o) % TRIED * size, (size_t)size);
+            memcpy(&value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k + 5 * o) % TRIED * size, (size_t)size);
         }
     if (fine) {
         Outs outs = {.count = 0, .over = 0, .puts = 0};
@@ -358,7 +357,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
         fine = blocks_assign(&tried, &outs, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
         for (int k = 0; k < hot->steps && fine; k++) step_run(&tried, k, block, at, &of, desk, outs.to, TRIED);
-        if (fine) function(at, of.across, of.along, tried.value, to, 1, TRIED);
+        if (fine) function(at, of.across, of.along, value, to, 1, TRIED);
         flags_clear(0);
         for (int k = 0; k < hot->outs && fine; k++) {
             const Step* step = &hot->step[hot->out[k]];

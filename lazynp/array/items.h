@@ -242,6 +242,7 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     Chain* self = chain_new(begun->state, begun->minded, call->ndim, call->dims, call->size);
     if (self == NULL) return NULL;
+    if (!chain_holds(self, 1, call->count)) return chain_free(self), PyErr_NoMemory();
     self->closed = ITEM;
     self->item.answer = answer, self->item.by_loops = call->by_loops, self->item.by_steps = call->by_steps, self->item.axis = call->axis, self->item.keeps = call->keeps, self->item.off = call->off, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
     self->item.n = n, self->item.total = (int)total, self->item.joined = joined, self->item.silent = call->silent;

@@ -215,15 +215,17 @@ static int compiled_run(const char* name, PyObject* from, PyObject* with, PyObje
     return long1(&loop, type, PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), loop.size, loop.size);
 }
 
-/* Operands to compare with: a few that are special, the rest ordinary; `which` tells two operands of one call apart. */
+/* Operands to compare with: a few that are special, the rest ordinary; `which` tells two operands of one call apart.  They are only read, and kept. */
 #define SAMPLE 67
 static PyArrayObject* sample(int type, int which, int special) {
+    static PyArrayObject* kept[TYPES][2][2];
     const double large = type == NPY_HALF ? 6e4 : type == NPY_FLOAT || type == NPY_CFLOAT ? 3e38 : 1e308; /* no warning when they are cast */
     const double little = ldexp(-1.0, type == NPY_HALF ? -16 : type == NPY_FLOAT || type == NPY_CFLOAT ? -130 : -1030);
     const double odd[] = {0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.5, 1e-3, INFINITY, -INFINITY, NAN, large, little, 2.0, 7.0};
     npy_intp n = SAMPLE;
     PyArrayObject *made, *cast;
     double* to;
+    if (kept[type][which][special]) return (PyArrayObject*)Py_NewRef(kept[type][which][special]);
     int kind = type == NPY_BOOL ? 0 : type < NPY_FLOAT ? 1 : 2;
     made = (PyArrayObject*)PyArray_SimpleNew(1, &n, NPY_DOUBLE);
     if (made == NULL) return NULL;
@@ -235,10 +237,38 @@ static PyArrayObject* sample(int type, int which, int special) {
     }
     cast = (PyArrayObject*)PyArray_CastToType(made, PyArray_DescrFromType(type), 0);
     Py_DECREF(made);
+    if (cast) Py_XSETREF(kept[type][which][special], (PyArrayObject*)Py_NewRef(cast));
     return cast;
 }
 
-static PyObject* quiet_call; /* `f(ufunc, *args)` with floating-point errors ignored */
+/* Some of its elements, from the one at `from` on, in C's order or with two axes in the other one. */
+static PyArrayObject* sample_part(PyArrayObject* whole, npy_intp from, int ndim, const npy_intp* dims, int turned) {
+    npy_intp size = PyArray_ITEMSIZE(whole), strides[2] = {size, dims[0] * size};
+    PyArrayObject* part;
+    Py_INCREF(PyArray_DESCR(whole));
+    part = (PyArrayObject*)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(whole), ndim, dims, turned && ndim == 2 ? strides : NULL, PyArray_BYTES(whole) + from * size, NPY_ARRAY_WRITEABLE, NULL);
+    if (part && PyArray_SetBaseObject(part, Py_NewRef(whole)) < 0) Py_CLEAR(part);
+    return part;
+}
+
+static PyObject* error_quiet; /* the value of `error_variable` where floating-point errors are ignored */
+static PyObject* quiet_call;  /* `f(function, *args)` with floating-point errors ignored, where that variable is not known */
+
+/* `function(*args)` with floating-point errors ignored. */
+static PyObject* quietly(PyObject* function, PyObject* const* args, size_t count) {
+    PyObject *token, *made, *type, *value, *trace, *all[5] = {function};
+    if (error_quiet == NULL) {
+        memcpy(all + 1, args, count * sizeof(PyObject*));
+        return PyObject_Vectorcall(quiet_call, all, count + 1, NULL);
+    }
+    if ((token = PyContextVar_Set(error_variable, error_quiet)) == NULL) return NULL;
+    made = PyObject_Vectorcall(function, args, count, NULL);
+    PyErr_Fetch(&type, &value, &trace);
+    PyContextVar_Reset(error_variable, token);
+    Py_DECREF(token);
+    PyErr_Restore(type, value, trace);
+    return made;
+}
 
 static int same_bits(PyArrayObject* x, PyArrayObject* y) {
     return PyArray_TYPE(x) == PyArray_TYPE(y) && PyArray_NBYTES(x) == PyArray_NBYTES(y) &&
@@ -300,7 +330,7 @@ static void loop_check(Loops* loops, int type) {
         npy_intp n = SAMPLE;
         fine = 0;
         if (x && y && (z || loops->nin < 3)) r = (PyArrayObject*)PyArray_SimpleNew(1, &n, loop->out);
-        if (r) theirs = PyObject_CallFunctionObjArgs(quiet_call, loops->ufunc, x, loops->nin > 1 ? (PyObject*)y : NULL, (PyObject*)z, NULL);
+        if (r) theirs = quietly(loops->ufunc, (PyObject*[]){(PyObject*)x, (PyObject*)y, (PyObject*)z}, (size_t)loops->nin);
         if (theirs && PyArray_CheckExact(theirs)) {
             npy_intp sx = PyArray_ITEMSIZE(x), sr = PyArray_ITEMSIZE(r);
             if (loops->nin == 3) {
@@ -920,41 +950,43 @@ static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y
     return r;
 }
 
-static void product_check(Loop* loop, int type) {
-    static const int lengths[][3] = {{1, 67, 1}, {1, 1, 1}, {7, 9, 1}, {1, 9, 7}, {6, 5, 4}, {4, 8, 4}, {1, 8, 8}, {3, 1, 5}};
+static char products_state[TYPES][2][2]; /* of products of each type, by whether the operands are matrices: each kind is another function of BLAS, whose first call costs */
+
+static void product_check(Loop* loop, int type, int rows, int columns) {
+    static const int lengths[2][2][3][3] = {{{{1, 67, 1}, {1, 1, 1}}, {{1, 9, 7}, {1, 8, 8}}}, {{{7, 9, 1}}, {{6, 5, 4}, {4, 8, 4}, {3, 1, 5}}}};
+    char* state = &products_state[type][rows][columns];
     int fine = 1;
-    loop->state = UNUSABLE;
-    for (int k = 0; k < 32 && fine; k++) { /* as they are, with special values, and the second one transposed */
-        const int* of = lengths[k / 4];
-        npy_intp dims[4] = {of[0], of[1], k & 2 ? of[2] : of[1], k & 2 ? of[1] : of[2]};
-        PyArray_Dims left = {of[0] == 1 ? dims + 1 : dims, of[0] == 1 ? 1 : 2}, right = {dims + 2 + (of[2] == 1 && (k & 2)), of[2] == 1 ? 1 : 2};
-        PyArrayObject *whole = sample(type, 0, k & 1), *x = NULL, *y = NULL, *r = NULL;
+    *state = UNUSABLE;
+    for (int k = 0; k < 12 && fine; k++) { /* as they are, with special values, and the second one transposed */
+        const int* of = lengths[rows][columns][k / 4];
+        npy_intp left[2] = {rows ? of[0] : of[1], of[1]}, right[2] = {of[1], of[2]};
+        PyArrayObject *whole, *other, *x = NULL, *y = NULL, *r = NULL;
         PyObject* theirs = NULL;
-        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, of[0] * of[1]);
-        if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &left, NPY_CORDER));
-        Py_XSETREF(whole, sample(type, 1, k & 1));
-        if (whole) y = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, of[1] * of[2]);
-        if (y) Py_SETREF(y, (PyArrayObject*)PyArray_Newshape(y, &right, NPY_CORDER));
-        if (y && k & 2) Py_SETREF(y, (PyArrayObject*)PyArray_Transpose(y, NULL));
-        if (x && y) theirs = PyObject_CallFunctionObjArgs(quiet_call, product_loops.ufunc, x, y, NULL);
+        if (of[0] == 0) break;
+        whole = sample(type, 0, k & 1), other = sample(type, 1, k & 1);
+        if (whole) x = sample_part(whole, 0, 1 + rows, left, 0);
+        if (other) y = sample_part(other, 0, 1 + columns, right, k & 2);
+        if (x && y) theirs = quietly(product_loops.ufunc, (PyObject*[]){(PyObject*)x, (PyObject*)y}, 2);
         if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
-        if (theirs) r = product_run(loop, x, y, 0, -1);
+        if (theirs) r = product_run(loop, x, y, 0, ERRORS);
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : same_bits(r, (PyArrayObject*)theirs));
-        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
+        Py_XDECREF(whole), Py_XDECREF(other), Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
     }
-    loop_compared(loop, &loop->state, fine);
+    loop_compared(loop, state, fine);
 }
 
 /* The loop for `x @ y` of small vectors and matrices; NULL where it is NumPy's to do. */
 static Loop* product_loop(PyArrayObject* x, PyArrayObject* y) {
     int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y), type = PyArray_TYPE(x);
+    char state;
     Loop* loop;
     if (nx < 1 || ny < 1 || nx > 2 || ny > 2 || type != PyArray_TYPE(y) || !IS_NUMERIC(type)) return NULL;
     if (PyArray_DIM(x, nx - 1) != PyArray_DIM(y, 0) || !PyArray_ISBEHAVED_RO(x) || !PyArray_ISBEHAVED_RO(y)) return NULL;
     if (PyArray_SIZE(x) == 0 || PyArray_SIZE(y) == 0 || PyArray_SIZE(x) * (ny == 2 ? PyArray_DIM(y, 1) : 1) > SMALL_PRODUCT) return NULL;
     loop = &product_loops.of[type];
-    if (loop->function && loop->state == UNKNOWN) return product_check(loop, type), NULL; /* as `loop_of` */
-    return loop->state == USABLE ? loop : NULL;
+    state = products_state[type][nx - 1][ny - 1];
+    if (loop->function && state == UNKNOWN) return product_check(loop, type, nx - 1, ny - 1), NULL; /* as `loop_of` */
+    return state == USABLE ? loop : NULL;
 }
 
 /* `x @ y` of small vectors and matrices; NULL without an exception where it is NumPy's to do. */
@@ -1013,10 +1045,10 @@ static PyArrayObject* matrices_run(Matrices* of, PyArrayObject* x, PyArrayObject
 
 typedef struct {
     Loops loops;
-    PyObject* reduce;  /* NumPy's */
-    int from_zero;     /* begins with zero, not with the first element */
-    char state[TYPES]; /* whether it was compared with NumPy */
-    char rows[TYPES];  /* the same of one axis of two */
+    PyObject* reduce;    /* NumPy's */
+    int from_zero;       /* begins with zero, not with the first element */
+    char state[TYPES];   /* whether it was compared with NumPy */
+    char rows[TYPES][2]; /* the same of one axis of several: the last one, or another */
 } Reduction;
 
 #include "rows.h"
@@ -1047,9 +1079,11 @@ static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value
     return !minds(run2(loop, (char*)value, p, (char*)value, n, 0, size, 0));
 }
 
-/* `size` elements of a sample, again and again. */
+/* At least `size` elements of a sample, again and again. */
 static PyArrayObject* sample_of(int type, int which, int special, npy_intp size) {
-    PyArrayObject *whole = sample(type, which, special), *x = whole ? (PyArrayObject*)PyArray_SimpleNew(1, &size, type) : NULL;
+    PyArrayObject *whole = sample(type, which, special), *x = NULL;
+    if (size <= SAMPLE) return whole;
+    if (whole) x = (PyArrayObject*)PyArray_SimpleNew(1, &size, type);
     npy_intp step = x ? PyArray_ITEMSIZE(x) : 0;
     for (npy_intp k = 0; x && k < size; k += SAMPLE) memcpy(PyArray_BYTES(x) + k * step, PyArray_BYTES(whole), (size_t)((size - k < SAMPLE ? size - k : SAMPLE) * step));
     Py_XDECREF(whole);
@@ -1072,14 +1106,12 @@ static void reduction_check(Reduction* of, Loop* loop, int type) {
     of->state[type] = UNUSABLE;
     for (int k = 0; k < 39 && fine; k++) {
         npy_intp n = lengths[k / 3], dims[2] = {1, n};
-        PyArrayObject *whole = sample_of(type, k % 3 == 0, k % 3 == 2, n > SAMPLE ? n : SAMPLE), *x = NULL;
+        PyArrayObject *whole = sample_of(type, k % 3 == 0, k % 3 == 2, n), *x = NULL;
         PyObject* theirs = NULL;
-        PyArray_Dims shape = {dims, 2};
         Value value;
         if (n == 64 || n == 66) dims[0] = 2, dims[1] = n / 2;
-        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, n == 9 ? SAMPLE - n : 0, n == 9 ? SAMPLE : n);
-        if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
-        if (x) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, Py_None, NULL);
+        if (whole) x = sample_part(whole, n == 9 ? SAMPLE - n : 0, 2, dims, 0);
+        if (x) theirs = quietly(of->reduce, (PyObject*[]){(PyObject*)x, Py_None}, 2);
         if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
         fine = 0;
         if (theirs && x && PyArray_TYPE((PyArrayObject*)theirs) == type) {
@@ -1260,27 +1292,25 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
 }
 
 /* Compare with NumPy: rows of less than eight elements, more, and more than it adds in one part. */
-static void rows_check(Reduction* of, Loop* loop, int type) {
+static void rows_check(Reduction* of, Loop* loop, int type, int last) {
     static const npy_intp shapes[][3] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}, {3, 11, 2}, {2, 3, 11}, {5, 2, 6}, {2, 16, 2}, {2, 301}};
     int fine = 1;
-    of->rows[type] = UNUSABLE;
-    for (int k = 0; k < 66 && fine; k++) { /* each with special values and without, over each axis */
+    of->rows[type][last] = UNUSABLE;
+    for (int k = 0; k < 66 && fine; k++) { /* each with special values and without, over the last axis or each of the others */
         npy_intp dims[3] = {shapes[k / 6][0], shapes[k / 6][1], shapes[k / 6][2]}, size = dims[0] * dims[1] * (dims[2] ? dims[2] : 1);
-        PyArray_Dims shape = {dims, dims[2] ? 3 : 2};
-        PyArrayObject *x, *r = NULL;
-        PyObject *theirs = NULL, *axis = PyLong_FromLong(k / 2 % 3);
-        if (k / 2 % 3 == shape.len) {
-            Py_XDECREF(axis);
-            continue;
-        }
-        x = sample_of(type, k & 1, k & 1, size);
-        if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
-        if (x && axis) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, axis, NULL);
+        PyArrayObject *whole, *x = NULL, *r = NULL;
+        PyObject *theirs = NULL, *axis;
+        int ndim = dims[2] ? 3 : 2;
+        if (k / 2 % 3 >= ndim || (k / 2 % 3 == ndim - 1) != last) continue;
+        axis = PyLong_FromLong(k / 2 % 3);
+        whole = sample_of(type, k & 1, k & 1, size);
+        if (whole) x = sample_part(whole, 0, ndim, dims, 0);
+        if (x && axis) theirs = quietly(of->reduce, (PyObject*[]){(PyObject*)x, axis}, 2);
         if (theirs) r = reduce_axis(of, loop, x, k / 2 % 3, 0, 0, SUMS_ALONE, 0);
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
-        Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
+        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
     }
-    loop_compared(loop, &of->rows[type], fine);
+    loop_compared(loop, &of->rows[type][last], fine);
 }
 
 /* The loop of a type whose sums have the kernels' order: there is nothing of NumPy's to compare with. */
@@ -1290,12 +1320,12 @@ static inline Loop* ordered_loop(Reduction* of, int type) {
 }
 
 /* The loop of elements of a type, if rows and columns of theirs are combined as NumPy does; NULL where it is NumPy's to do. */
-static Loop* axis_loop(Reduction* of, int type, int order, int spread, npy_intp length, double off) {
+static Loop* axis_loop(Reduction* of, int type, int last, int order, int spread, npy_intp length, double off) {
     Loop* loop = order == KERNELS_ORDER ? ordered_loop(of, type) : loop_of(&of->loops, type);
     if (order == KERNELS_ORDER) return spread && (double)length <= off ? NULL : loop;
     if (loop == NULL || loop->out != type || !loop->basic || begins_with_one(of, type)) return NULL;
-    if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
-    if (of->rows[type] == UNUSABLE) return NULL;
+    if (of->rows[type][last] == UNKNOWN) return rows_check(of, loop, type, last), NULL; /* as `loop_of` */
+    if (of->rows[type][last] == UNUSABLE) return NULL;
     return spread && ((type != NPY_DOUBLE && type != NPY_FLOAT) || (double)length <= off) ? NULL : loop;
 }
 
@@ -1324,7 +1354,7 @@ static PyArrayObject* axis_spread(Reduction* of, PyArrayObject* x, npy_intp axis
     }
     if (order == NUMPYS_ORDER && (behind == 1 ? PyArray_DIM(x, axis) : behind) > LONGEST) return NULL;
     if (ndim == 2 ? !rows_dense(x, 1) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
-    if ((loop = axis_loop(of, PyArray_TYPE(x), order, spread, PyArray_DIM(x, axis), off)) == NULL) return NULL;
+    if ((loop = axis_loop(of, PyArray_TYPE(x), behind == 1, order, spread, PyArray_DIM(x, axis), off)) == NULL) return NULL;
     return reduce_axis(of, loop, x, (int)axis, keeps, plain, spread, off);
 }
 

@@ -85,7 +85,8 @@ static int errors_minded(void) {
     }
     found = PyObject_CallNoArgs(errors_minded_method);
     if (found == NULL || !PyLong_Check(found)) {
-        if (found == NULL) pieces_put_off();
+        if (found == NULL && (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError))) PyErr_Clear(); /* of asking, not a handler's */
+        if (PyErr_Occurred()) pieces_put_off();
         Py_XDECREF(found), Py_DECREF(now);
         return ERRORS;
     }

@@ -132,7 +132,12 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     if (self == NULL) return NULL;
     if (PyTuple_GET_SIZE(arrays) != self->arrays || PyTuple_GET_SIZE(numbers) != self->numbers || self->arrays == 0) return Py_NewRef(Py_None);
     first = (PyArrayObject*)PyTuple_GET_ITEM(arrays, 0);
-    if ((chain = PyMem_Malloc(sizeof(Chain))) == NULL) return PyErr_NoMemory();
+    if ((chain = chain_made()) == NULL) return PyErr_NoMemory();
+    chain->steps = chain->arrays = chain->numbers = 0;
+    if (!chain_holds(chain, self->steps > self->numbers ? self->steps : self->numbers, self->arrays)) {
+        chain_unmade(chain);
+        return PyErr_NoMemory();
+    }
     ndim = PyArray_CheckExact(first) ? PyArray_NDIM(first) : 0;
     chain->steps = self->steps, chain->arrays = self->arrays, chain->numbers = self->numbers, chain->flat = 1, chain->whole = chain->wide = 0;
     memcpy(chain->step, self->step, (size_t)self->steps * sizeof(Step));
@@ -166,7 +171,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
             if (made[k]) PyTuple_SET_ITEM(results, count++, made[k]), made[k] = NULL;
 done:
     for (int k = 0; k < self->steps; k++) Py_XDECREF(made[k]);
-    PyMem_Free(chain);
+    chain_unmade(chain);
     return results || PyErr_Occurred() ? results : Py_NewRef(Py_None);
 }
 

@@ -217,7 +217,7 @@ static void sums_check(Reduction* of, Loop* loop, int type) {
         if (whole) x = (PyArrayObject*)PyArray_SimpleNew(1, &n, type);
         for (npy_intp j = 0; whole && x && j < n; j += SAMPLE - 5) /* not the same in each leaf of the tree */
             memcpy(PyArray_BYTES(x) + j * loop->size, PyArray_BYTES(whole), (size_t)((n - j < SAMPLE - 5 ? n - j : SAMPLE - 5) * loop->size));
-        if (x) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, Py_None, NULL);
+        if (x) theirs = quietly(of->reduce, (PyObject*[]){(PyObject*)x, Py_None}, 2);
         if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
         fine = 0;
         if (theirs && PyArray_TYPE((PyArrayObject*)theirs) == type) {
@@ -323,7 +323,7 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     memset(&run, 0, sizeof(run));
     run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off, .order = order_of(of, item->step[0].out, self->size)};
     if (run.axis.order == OTHER_ORDER || (run.axis.order != NUMPYS_ORDER && self->ordered)) return NULL;
-    if ((run.axis.loop = axis_loop(of, self->step[summed].out, run.axis.order, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
+    if ((run.axis.loop = axis_loop(of, self->step[summed].out, 1, run.axis.order, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
     if (item->source[0] != cell || !WAITS(cell) || CHAIN_OF(cell) != self || STEP_OF(cell) != summed || self->users) return NULL; /* code of NumPy's has run */
     run.axis.across = length * run.axis.loop->size;
     self->users++, self->runner = PyThreadState_Get();

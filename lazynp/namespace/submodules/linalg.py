@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from operator import index
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 import numpy as np
@@ -191,6 +190,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     return result(call("einsum", (subscripts, *how), nodes, nodes[0].dtype, shape))
 
 
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # what numbers of axes mean to ``einsum``
+
+
 def _spelled(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands with lists of axes beside them as subscripts and operands; whatever is neither as it is."""
     if len(operands) < 2 or isinstance(operands[0], str):
@@ -200,7 +202,7 @@ def _spelled(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     for axes in lists:
         if not isinstance(axes, (list, tuple)) or not all(part is ... or (type(part) is int and 0 <= part < 52) for part in axes):
             return operands
-        texts.append("".join(["..." if part is ... else (ascii_uppercase + ascii_lowercase)[part] for part in axes]))
+        texts.append("".join(["..." if part is ... else _LETTERS[part] for part in axes]))
     inputs = texts if len(operands) % 2 == 0 else texts[:-1]
     return (",".join(inputs) + ("" if len(operands) % 2 == 0 else f"->{texts[-1]}"), *operands[: 2 * len(inputs) : 2])
 
