@@ -70,16 +70,22 @@ typedef struct {
     npy_intp dims[AXES], strides[AXES], size; /* of an element */
 } Target;
 
+/* A step, where it is in the program, and who waits for its value. */
+typedef struct {
+    Step step;
+    Cell* cell;        /* borrowed; NULL: nobody has its value */
+    struct Chain* put; /* the write that waits for its value; NULL: none does */
+    Site site;
+    void* spare; /* so that its place is found without a multiplication */
+} StepAt;
+
 /* Steps that wait, in the program's order, over one space of elements.  Cells that have a step's value name the tape and the step. */
 typedef struct Chain {
     struct Chain *before, *after; /* all that wait, in a ring, the oldest first */
     long long serial;             /* counts up along the ring */
     int steps, arrays, numbers, ndim;
     int step_room, array_room; /* for so many steps and numbers, and arrays: see `chain_holds` */
-    Step* step;
-    Cell** cell;        /* borrowed; NULL: nobody has this step's value */
-    struct Chain** put; /* the write that waits for this step's value; NULL: none does */
-    Site* site;
+    StepAt* at;
     Value* value;
     PyArrayObject** array; /* NULL where it is not known yet */
     Cell** source;         /* a cell that waits, whose array it is to be, or after which the array may be read */
@@ -111,11 +117,8 @@ typedef struct Chain {
     int minded;      /* errors of which somebody is told */
     Item item;
     struct {
+        StepAt at[CHAIN_FEW];
         Value value[CHAIN_FEW + 1];
-        Site site[CHAIN_FEW];
-        Step step[CHAIN_FEW];
-        Cell* cell[CHAIN_FEW];
-        struct Chain* put[CHAIN_FEW];
         PyArrayObject* array[CHAIN_FEW_ARRAYS + 1];
         Cell* source[CHAIN_FEW_ARRAYS + 1];
     } few;
@@ -169,7 +172,7 @@ static Chain* chain_made(void) {
     Chain* self = PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return NULL;
     self->step_room = CHAIN_FEW, self->array_room = CHAIN_FEW_ARRAYS, self->grown = NULL;
-    self->value = self->few.value, self->site = self->few.site, self->step = self->few.step, self->cell = self->few.cell, self->put = self->few.put, self->array = self->few.array, self->source = self->few.source;
+    self->at = self->few.at, self->value = self->few.value, self->array = self->few.array, self->source = self->few.source;
     return self;
 }
 
@@ -181,20 +184,16 @@ static void chain_unmade(Chain* self) {
 /* Have more room.  What was found of a tape before, by its address, is somewhere else then. */
 static NOT_INLINED int chain_grow(Chain* self, int steps) {
     size_t some = steps > CHAIN_SOME ? CHAIN_STEPS : CHAIN_SOME, many = CHAIN_ARRAYS;
-    Value* value = PyMem_Malloc((some + 1) * sizeof(Value) + some * (sizeof(Site) + sizeof(Step) + sizeof(Cell*) + sizeof(Chain*)) + (many + 1) * (sizeof(PyArrayObject*) + sizeof(Cell*)));
-    Site* site = (Site*)(value + some + 1);
-    Step* step = (Step*)(site + some);
-    Cell **cell = (Cell**)(step + some), **source;
-    Chain** put = (Chain**)(cell + some);
-    PyArrayObject** array = (PyArrayObject**)(put + some);
-    if (value == NULL) return 0;
-    source = (Cell**)(array + many + 1);
-    memcpy(value, self->value, (size_t)self->numbers * sizeof(Value)), memcpy(site, self->site, (size_t)self->steps * sizeof(Site)), memcpy(step, self->step, (size_t)self->steps * sizeof(Step));
-    memcpy(cell, self->cell, (size_t)self->steps * sizeof(Cell*)), memcpy(put, self->put, (size_t)self->steps * sizeof(Chain*));
+    StepAt* at = PyMem_Malloc(some * sizeof(StepAt) + (some + 1) * sizeof(Value) + (many + 1) * (sizeof(PyArrayObject*) + sizeof(Cell*)));
+    Value* value = (Value*)(at + some);
+    PyArrayObject** array = (PyArrayObject**)(value + some + 1);
+    Cell** source = (Cell**)(array + many + 1);
+    if (at == NULL) return 0;
+    memcpy(at, self->at, (size_t)self->steps * sizeof(StepAt)), memcpy(value, self->value, (size_t)self->numbers * sizeof(Value));
     memcpy(array, self->array, (size_t)self->arrays * sizeof(PyArrayObject*)), memcpy(source, self->source, (size_t)self->arrays * sizeof(Cell*));
-    self->value = value, self->site = site, self->step = step, self->cell = cell, self->put = put, self->array = array, self->source = source;
+    self->at = at, self->value = value, self->array = array, self->source = source;
     PyMem_Free(self->grown);
-    self->grown = value, self->step_room = (int)some, self->array_room = (int)many;
+    self->grown = at, self->step_room = (int)some, self->array_room = (int)many;
     return 1;
 }
 
@@ -207,11 +206,11 @@ static inline int chain_holds(Chain* self, int steps, int arrays) {
 
 static void chain_free(Chain* self) {
     if (self->after != self) chain_leave(self);
-    for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
+    for (int k = 0; k < self->steps; k++) Py_XDECREF(self->at[k].site.code);
     self->steps = 0;
     if (self->view && self->source[0]) self->source[0]->waiting_views--;
-    if (self->closed == PUT && self->source[0] && WAITS(self->source[0]) && CHAIN_OF(self->source[0]) && CHAIN_OF(self->source[0])->put[STEP_OF(self->source[0])] == self)
-        CHAIN_OF(self->source[0])->put[STEP_OF(self->source[0])] = NULL;
+    if (self->closed == PUT && self->source[0] && WAITS(self->source[0]) && CHAIN_OF(self->source[0]) && CHAIN_OF(self->source[0])->at[STEP_OF(self->source[0])].put == self)
+        CHAIN_OF(self->source[0])->at[STEP_OF(self->source[0])].put = NULL;
     for (int k = 0; k < self->arrays; k++) { /* what goes with them may have code run, which finds no such tape any more */
         Py_XDECREF(self->array[k]);
         source_drop(self->source[k]);
@@ -252,7 +251,7 @@ static inline int is_laid(const Chain* self, const char* order) { return order ?
 
 /* Room for the result of a step. */
 static PyArrayObject* step_room(const Chain* self, int k) {
-    PyArrayObject* made = raw_new(self->ndim, self->dims, self->step[k].out, self->size);
+    PyArrayObject* made = raw_new(self->ndim, self->dims, self->at[k].step.out, self->size);
     if (made && self->ordered && self->size) raw_order(made, self->order);
     return made;
 }

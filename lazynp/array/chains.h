@@ -57,7 +57,7 @@ static int sources_settle(Chain* self) {
 /* What somebody has, and what that reads. */
 static void outs_of(const Chain* self, Outs* outs) {
     outs_begin(outs);
-    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->put[k] = NULL, outs->given[k] = 0, outs->is_over[k] = 0, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
+    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->at[k].cell != NULL, outs->put[k] = NULL, outs->given[k] = 0, outs->is_over[k] = 0, outs->count += self->at[k].cell != NULL, outs->to[k] = NULL;
     outs_close(self, outs);
 }
 
@@ -72,15 +72,15 @@ static void steps_drop(Chain* self, Outs* outs) {
     PyCodeObject* gone[CHAIN_STEPS];
     int to[CHAIN_STEPS], count = 0, others = 0;
     for (int k = 0; k < self->steps; k++) {
-        Step* step = &self->step[count];
+        Step* step = &self->at[count].step;
         if (!outs->wanted[k]) {
-            gone[others++] = self->site[k].code;
+            gone[others++] = self->at[k].site.code;
             continue;
         }
-        if (count < k) *step = self->step[k], self->site[count] = self->site[k], self->cell[count] = self->cell[k], self->put[count] = self->put[k];
+        if (count < k) self->at[count] = self->at[k];
         for (int o = 0; o < step->loops->nin; o++)
             if (step->of[o].kind == OF_STEP) step->of[o].number = (short)to[step->of[o].number];
-        if (self->cell[count]) self->cell[count]->offset = count;
+        if (self->at[count].cell) self->at[count].cell->offset = count;
         to[k] = count++;
     }
     self->steps = count;
@@ -90,7 +90,7 @@ static void steps_drop(Chain* self, Outs* outs) {
 
 /* One step over whole arrays; NULL, perhaps without an exception, where NumPy's ufunc is to do it. */
 static PyObject* step_direct(const Chain* self, int k, PyObject* const* made) {
-    const Step* step = &self->step[k];
+    const Step* step = &self->at[k].step;
     PyObject* operands[2] = {NULL, NULL};
     const Value* number = NULL;
     int arrays = 0;
@@ -126,8 +126,8 @@ static int is_left(const Chain* self, PyArrayObject* x, int type) {
 /* Tell of the errors of a step whose result is there; -1 with an exception. */
 static PyObject* raised_method;
 static int step_tell(const Chain* self, int k, int errors) {
-    PyObject* ufunc = self->step[k].loops->ufunc;
-    PyObject* told = PyObject_CallFunction(raised_method, "OOisi", self->state, (PyObject*)self->site[k].code, self->site[k].offset,
+    PyObject* ufunc = self->at[k].step.loops->ufunc;
+    PyObject* told = PyObject_CallFunction(raised_method, "OOisi", self->state, (PyObject*)self->at[k].site.code, self->at[k].site.offset,
                                            PyObject_TypeCheck(ufunc, &PyUFunc_Type) ? ((PyUFuncObject*)ufunc)->name : "cast", errors & self->minded);
     Py_XDECREF(told);
     return told ? 0 : -1;
@@ -144,7 +144,7 @@ static inline npy_intp row_step(PyArrayObject* x) { return PyArray_NDIM(x) == 0 
 
 /* The only step of a tape over a whole array; NULL, perhaps without an exception, where it is to be done step by step.  `told`: errors that are still to be told. */
 static PyArrayObject* one_run(Chain* self, int* told) {
-    Step* step = &self->step[0];
+    Step* step = &self->at[0].step;
     Loop* loop = &step->loops->of[step->type];
     int nin = step->loops->nin, errors, left = 0;
     PyArrayObject* made = NULL;
@@ -174,12 +174,12 @@ static PyArrayObject* one_run(Chain* self, int* told) {
 
 /* The operand in whose memory the result of a step may lie, for no step after it reads it; NULL where there is none. */
 static PyArrayObject* memory_left(const Chain* self, const Outs* outs, int k) {
-    if (!self->flat || self->wide || self->steps == 1 || !long_shares(&self->step[k].loops->of[self->step[k].type], self->step[k].type)) return NULL;
+    if (!self->flat || self->wide || self->steps == 1 || !long_shares(&self->at[k].step.loops->of[self->at[k].step.type], self->at[k].step.type)) return NULL;
     for (int j = 0; j < self->arrays; j++) {
         int read = 0;
-        if (!is_left(self, self->array[j], self->step[k].out)) continue;
+        if (!is_left(self, self->array[j], self->at[k].step.out)) continue;
         for (int later = k + 1; later < self->steps && !read; later++)
-            for (int o = 0; outs->wanted[later] && o < self->step[later].loops->nin; o++) read |= self->step[later].of[o].kind == OF_ARRAY && self->step[later].of[o].number == j;
+            for (int o = 0; outs->wanted[later] && o < self->at[later].step.loops->nin; o++) read |= self->at[later].step.of[o].kind == OF_ARRAY && self->at[later].step.of[o].number == j;
         if (!read) return self->array[j];
     }
     return NULL;
@@ -204,13 +204,13 @@ static NOT_INLINED int chain_run(Chain* self, Outs* outs, PyArrayObject** made, 
     int raised, minded = self->minded, lays, how[CHAIN_ARRAYS + 1];
     if (self->size == 0) { /* there is nothing to compute, and all strides are zero */
         for (int k = 0; k < self->steps; k++)
-            if (self->cell[k] && !outs->given[k] && (made[k] = step_room(self, k)) == NULL) return 0;
+            if (self->at[k].cell && !outs->given[k] && (made[k] = step_room(self, k)) == NULL) return 0;
         return 1;
     }
     if (!rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
         PyArrayObject* left;
-        if (self->cell[k] == NULL || outs->given[k]) continue;
+        if (self->at[k].cell == NULL || outs->given[k]) continue;
         if (outs->count <= DESK_BLOCKS && (left = memory_left(self, outs, k))) made[k] = (PyArrayObject*)Py_NewRef((PyObject*)left), outs->over = outs->is_over[k] = 1;
         else if ((made[k] = step_room(self, k)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
@@ -248,7 +248,7 @@ static PyArrayObject* operand_laid(const Chain* self, const Operand* of, int typ
 
 /* What NumPy has told of the errors of, with the kernels' bits; -1 with an exception. */
 static int kernels_again(const Chain* self, int k, PyObject* const* made) {
-    const Step* step = &self->step[k];
+    const Step* step = &self->at[k].step;
     const Loop* loop = &step->loops->of[step->type];
     PyArrayObject *laid[2] = {NULL, NULL}, *to = (PyArrayObject*)made[k];
     int nin = step->loops->nin;
@@ -273,8 +273,8 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
     int k;
     for (k = 0; k < self->steps; k++) made[k] = NULL;
     for (k = 0; k < self->steps; k++) {
-        Step* step = &self->step[k];
-        PyObject *called[4 + OPERANDS] = {self->state, (PyObject*)self->site[k].code, NULL, step->loops->ufunc}, **args = called + 4, *before;
+        Step* step = &self->at[k].step;
+        PyObject *called[4 + OPERANDS] = {self->state, (PyObject*)self->at[k].site.code, NULL, step->loops->ufunc}, **args = called + 4, *before;
         int quiet = self->told, there = 1;
         if (!outs->wanted[k]) continue;
         if (k && self->size > SIGNALS_FROM && tape_pause(self)) break;
@@ -293,7 +293,7 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
             }
             there &= args[o] != NULL;
         }
-        called[2] = PyLong_FromLong(self->site[k].offset);
+        called[2] = PyLong_FromLong(self->at[k].site.offset);
         if (called[2] && there) {
             before = pool_begin(self->size * 8);
             if (quiet) made[k] = quietly(step->loops->ufunc, args, (size_t)step->loops->nin);
@@ -310,7 +310,7 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
         if (step->loops->kernels && kernels_again(self, k, made) < 0) break;
     }
     for (int j = 0; j < self->steps; j++) {
-        if (k == self->steps && self->cell[j]) Py_XSETREF(found[j], (PyArrayObject*)Py_XNewRef(made[j]));
+        if (k == self->steps && self->at[j].cell) Py_XSETREF(found[j], (PyArrayObject*)Py_XNewRef(made[j]));
         Py_XDECREF(made[j]);
     }
     return k == self->steps || (self->cells == 0 && !PyErr_Occurred());
@@ -345,9 +345,9 @@ static void views_follow(Cell* cell) {
     if (x == NULL) return; /* who asks for one says that it cannot be had */
     for (Chain* self = waiting.after; cell->waiting_views && self != &waiting; self = next) {
         PyArrayObject* made;
-        Cell* view = self->cell[0];
+        Cell* view = self->at[0].cell;
         next = self->after;
-        if (!self->view || self->source[0] != cell || view == NULL || self->step[0].out != PyArray_TYPE(x)) continue;
+        if (!self->view || self->source[0] != cell || view == NULL || self->at[0].step.out != PyArray_TYPE(x)) continue;
         if (!self->place && !(self->turned ? lies_in_order(x, self->order) : PyArray_IS_C_CONTIGUOUS(x))) continue;
         made = self->place ? (PyArrayObject*)Py_NewRef((PyObject*)self->place) : raw_view(x, self->ndim, self->dims, self->strides, PyArray_BYTES(x) + self->offset);
         if (made == NULL) {
@@ -360,7 +360,7 @@ static void views_follow(Cell* cell) {
                 continue;
             }
         }
-        self->cell[0] = NULL, self->cells--, view->before = NULL, view->offset = 0;
+        self->at[0].cell = NULL, self->cells--, view->before = NULL, view->offset = 0;
         Py_SETREF(view->base, (PyObject*)made);
         if (self->users == 0) chain_free(self);
     }
@@ -369,8 +369,8 @@ static void views_follow(Cell* cell) {
 /* Let a cell have its value (the reference is taken over), in memory; a new reference to it where it is a large one, which `cell_valued` ends.  No code of Python's runs: other threads
    would find the tape waiting, and compute it from operands in whose memory its results lie. */
 static PyObject* cell_bound(Chain* self, int k, PyArrayObject* made) {
-    Cell* cell = self->cell[k];
-    self->cell[k] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+    Cell* cell = self->at[k].cell;
+    self->at[k].cell = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
     Py_SETREF(cell->base, (PyObject*)made);
     if (self->size > limit_now()) return Py_NewRef((PyObject*)cell);
     if (cell->waiting_views) {
@@ -424,9 +424,9 @@ static NOT_INLINED int tape_compute(Chain* self) {
     if (!fine) self->told |= fails_for_good(), failed = -1; /* what a handler of signals raised left something untold */
     for (int k = 0; k < self->steps; k++) {
         larges[k] = NULL;
-        if (fine && !failed && self->cell[k] && made[k]) larges[k] = cell_bound(self, k, made[k]);
+        if (fine && !failed && self->at[k].cell && made[k]) larges[k] = cell_bound(self, k, made[k]);
         else Py_XDECREF(made[k]);
-        if (fine && outs.given[k] && made[k] == NULL && self->put[k]) put_done(self, k);
+        if (fine && outs.given[k] && made[k] == NULL && self->at[k].put) put_done(self, k);
     }
     for (int k = 0; k < self->steps; k++)
         if (failed) Py_XDECREF(larges[k]); /* they have their memory */
@@ -478,14 +478,14 @@ static int small_settle(Chain* self) {
     int k, steps = self->steps, failed = 0;
     if ((next = small_operands(self, (char*)room, (char*)room + sizeof(room) - steps * apart, from, lies)) == NULL) return 0;
     for (k = steps; k--;) {
-        const Step* step = &self->step[k];
-        wanted |= (unsigned)(self->cell[k] != NULL) << k;
+        const Step* step = &self->at[k].step;
+        wanted |= (unsigned)(self->at[k].cell != NULL) << k;
         for (int o = 0; wanted >> k & 1 && o < step->loops->nin; o++)
             if (step->of[o].kind == OF_STEP) wanted |= 1u << step->of[o].number;
     }
     for (k = 0; k < steps; k++) {
         made[k] = NULL;
-        if (self->cell[k]) {
+        if (self->at[k].cell) {
             if ((made[k] = step_room(self, k)) == NULL) break;
             at[k] = PyArray_BYTES(made[k]);
         } else if (wanted >> k & 1) {
@@ -495,7 +495,7 @@ static int small_settle(Chain* self) {
     failed = k < steps;
     flags_clear(!self->whole);
     for (int j = 0; j < steps && !failed; j++) {
-        const Step* step = &self->step[j];
+        const Step* step = &self->at[j].step;
         const Loop* loop = &step->loops->of[step->type];
         int nin = step->loops->nin;
         char* args[OPERANDS + 1];
@@ -520,7 +520,7 @@ static int small_settle(Chain* self) {
     chain_results[0]++;
     for (int j = 0; j < steps; j++) {
         if (made[j] == NULL) continue;
-        if (self->cell[j] && !failed) failed = cell_settled(self, j, made[j]);
+        if (self->at[j].cell && !failed) failed = cell_settled(self, j, made[j]);
         else Py_DECREF(made[j]);
     }
     return !failed;
@@ -559,8 +559,8 @@ static int view_otherwise(Chain* self) {
         if (is_part(found) && (shown = part_shown((Cell*)found, &own))) view = Py_NewRef(found);
         else view = PyObject_GetAttrString(found, "_view");
     }
-    if (view && (cell = self->cell[0])) {
-        self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+    if (view && (cell = self->at[0].cell)) {
+        self->at[0].cell = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
         Py_INCREF(cell);
         chain_become(cell, found);
         if (shown) {
@@ -580,10 +580,10 @@ static int view_settle(Chain* self) {
     int failed;
     Py_INCREF(from);
     failed = WAITS(from) ? settle_cell((PyObject*)from) : 0;
-    if (!failed && self->cell[0]) views_follow(from);
+    if (!failed && self->at[0].cell) views_follow(from);
     Py_DECREF(from);
-    if (!failed && self->cell[0]) failed = view_otherwise(self);
-    if (failed && self->cell[0]) self->failed = fails_for_good();
+    if (!failed && self->at[0].cell) failed = view_otherwise(self);
+    if (failed && self->at[0].cell) self->failed = fails_for_good();
     return chain_done(self), failed;
 }
 
@@ -603,7 +603,7 @@ static Chain* spliced(Chain* self, int k) {
     if (from == NULL || from == self || from->closed != OPEN || from->cells != 1 || Py_REFCNT(cell) != 1 || cell->readers != 1 || cell->waiting_views || cell->weakrefs) return NULL;
     if (self->ndim > 3 || is_laid(self, chain_order(from))) return NULL; /* rows of more axes may not be joined; or it was begun anew that turns of a loop be alike, or for lack of room */
     if (from->users | from->failed | from->told | from->sealed | from->whole | self->told | self->sealed | self->whole) return NULL;
-    if (from->state != self->state || from->minded != self->minded || from->ndim != self->ndim || !same_lengths(from->dims, self->dims, self->ndim) || from->put[STEP_OF(cell)]) return NULL;
+    if (from->state != self->state || from->minded != self->minded || from->ndim != self->ndim || !same_lengths(from->dims, self->dims, self->ndim) || from->at[STEP_OF(cell)].put) return NULL;
     if (!chain_holds(self, from->steps > from->numbers ? from->steps : from->numbers, from->arrays)) return NULL;
     return is_overwritten(from) ? NULL : from; /* this tape is computed after that write, and reads no operands of before */
 }
@@ -617,19 +617,19 @@ static void tape_splice(Chain* self, Chain* from, int k) {
     }
     memcpy(self->value + self->numbers, from->value, (size_t)from->numbers * sizeof(Value));
     for (int j = self->steps; j--;) {
-        self->step[j + m] = self->step[j], self->site[j + m] = self->site[j], self->cell[j + m] = self->cell[j], self->put[j + m] = self->put[j];
-        if (self->cell[j + m]) self->cell[j + m]->offset = j + m;
+        self->at[j + m] = self->at[j];
+        if (self->at[j + m].cell) self->at[j + m].cell->offset = j + m;
         for (int o = 0; o < OPERANDS; o++) {
-            Operand* of = &self->step[j + m].of[o];
+            Operand* of = &self->at[j + m].step.of[o];
             if (of->kind == OF_STEP) of->number = (short)(of->number + m);
             else if (of->kind == OF_ARRAY && of->number == k) *of = (Operand){OF_STEP, (short)made};
         }
     }
     for (int j = 0; j < m; j++) {
-        self->step[j] = from->step[j], self->site[j] = from->site[j], self->cell[j] = NULL, self->put[j] = NULL;
-        Py_INCREF(self->site[j].code);
-        for (int o = 0; o < from->step[j].loops->nin; o++) {
-            Operand* of = &self->step[j].of[o];
+        self->at[j] = (StepAt){.step = from->at[j].step, .site = from->at[j].site};
+        Py_INCREF(self->at[j].site.code);
+        for (int o = 0; o < from->at[j].step.loops->nin; o++) {
+            Operand* of = &self->at[j].step.of[o];
             if (of->kind == OF_ARRAY) of->number = (short)at[of->number];
             else if (of->kind == OF_NUMBER) of->number = (short)(of->number + self->numbers);
         }
@@ -644,12 +644,12 @@ static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
         int gone = self->array[k] == NULL && self->source[k] == NULL;
         if (gone) self->arrays--;
         for (int j = 0; !gone && kept < k && j < self->steps; j++)
-            for (int o = 0; o < self->step[j].loops->nin; o++)
-                if (self->step[j].of[o].kind == OF_ARRAY && self->step[j].of[o].number == k) self->step[j].of[o].number = (short)kept;
+            for (int o = 0; o < self->at[j].step.loops->nin; o++)
+                if (self->at[j].step.of[o].kind == OF_ARRAY && self->at[j].step.of[o].number == k) self->at[j].step.of[o].number = (short)kept;
         if (!gone) self->array[kept] = self->array[k], self->source[kept] = self->source[k], kept++;
     }
     while (count--) { /* from here on code of a program's may run */
-        tapes[count]->cell[STEP_OF(cells[count])] = NULL, tapes[count]->cells--;
+        tapes[count]->at[STEP_OF(cells[count])].cell = NULL, tapes[count]->cells--;
         cells[count]->before = NULL, cells[count]->offset = 0;
         chain_free(tapes[count]);
         source_drop(cells[count]);
@@ -697,10 +697,10 @@ static int tape_settled(Chain* self) {
     }
     if (self->large) first_done(self->size, self->steps);
     small = self->closed == OPEN && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
-    if (self->steps == 1 && self->cell[0] && self->put[0] == NULL && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
+    if (self->steps == 1 && self->at[0].cell && self->at[0].put == NULL && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
         int failed = 0;
         chain_results[0]++;
-        if (self->cell[0]) failed = cell_settled(self, 0, made);
+        if (self->at[0].cell) failed = cell_settled(self, 0, made);
         else Py_DECREF(made);
         if (pieces_wanted) (void)pieces_ready();
         if (told && !failed) failed = step_tell(self, 0, told);
@@ -740,7 +740,7 @@ static void forget_cell(PyObject* x) {
     int k = STEP_OF(x);
     ((Cell*)x)->before = NULL, ((Cell*)x)->offset = 0;
     if (self == NULL) return;
-    self->cell[k] = NULL;
+    self->at[k].cell = NULL;
     if (--self->cells == 0 && self->users == 0) chain_free(self);
 }
 
@@ -1051,7 +1051,7 @@ static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
     return PyArray_NDIM(x) <= ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : ndim <= 3) && operand_steps(x, ndim, dims, steps);
 }
 
-static inline int step_type(const Chain* self, int k) { return self->step[k].out; }
+static inline int step_type(const Chain* self, int k) { return self->at[k].step.out; }
 
 static inline int is_private(PyObject* a);
 
@@ -1101,14 +1101,14 @@ static inline int is_private(PyObject* a) {
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
 static inline int takes_step(Chain* self, const Site* site, PyObject* state) {
     if (self->users | self->told | self->closed | self->sealed) return 0;
-    if (self->state != state || (self->steps >= TURN && self->site[0].code == site->code && self->site[0].offset == site->offset)) return 0;
+    if (self->state != state || (self->steps >= TURN && self->at[0].site.code == site->code && self->at[0].site.offset == site->offset)) return 0;
     return chain_holds(self, OPERANDS, OPERANDS);
 }
 
 /* Whether another tape reads what this one computes. */
 static int tape_is_read(const Chain* self) {
     for (int k = 0; k < self->steps; k++)
-        if (self->cell[k] && self->cell[k]->readers) return 1;
+        if (self->at[k].cell && self->at[k].cell->readers) return 1;
     return 0;
 }
 
@@ -1333,12 +1333,12 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
 /* Append a step, whose value `cell` (NULL: nobody) has. */
 static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
     int k = self->steps++;
-    Step* step = &self->step[k];
+    Step* step = &self->at[k].step;
     step->loops = loops, step->type = (short)type, step->out = loops->of[type].out;
     self->wide |= PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISCOMPLEX(step->out);
     memcpy(step->of, of, sizeof(step->of));
-    self->site[k] = *site;
-    self->cell[k] = cell, self->put[k] = NULL;
+    self->at[k].site = *site;
+    self->at[k].cell = cell, self->at[k].put = NULL;
     if (cell) cell->before = (Cell*)self, cell->offset = k, self->cells++;
 }
 
@@ -1347,7 +1347,7 @@ static Operand chain_cast(Chain* self, Operand from, int type, int to, const Sit
     Operand of[OPERANDS] = {from, {OF_NUMBER, 0}, {OF_NUMBER, 0}};
     Site own = {(PyCodeObject*)Py_NewRef((PyObject*)site->code), site->offset};
     for (int k = 0; k < self->steps; k++)
-        if (self->step[k].loops == &cast_loops[to] && self->step[k].of[0].kind == from.kind && self->step[k].of[0].number == from.number) return Py_DECREF(own.code), (Operand){OF_STEP, (short)k};
+        if (self->at[k].step.loops == &cast_loops[to] && self->at[k].step.of[0].kind == from.kind && self->at[k].step.of[0].number == from.number) return Py_DECREF(own.code), (Operand){OF_STEP, (short)k};
     chain_append(self, &cast_loops[to], type, of, NULL, &own);
     return (Operand){OF_STEP, (short)(self->steps - 1)};
 }
@@ -1538,7 +1538,7 @@ static inline void cell_step(Cell* cell, const Chain* next) {
         Py_DECREF(memory);
         return;
     }
-    before->cell[STEP_OF(cell)] = NULL;
+    before->at[STEP_OF(cell)].cell = NULL;
     if (--before->cells == 0 && before->users == 0 && before != next) chain_free(before);
 }
 
@@ -1641,7 +1641,7 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
     }
     chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
     tapes_sound("next");
-    return (PyObject*)self->cell[self->steps - 1];
+    return (PyObject*)self->at[self->steps - 1].cell;
 }
 
 static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) { return step_into(loops, a, b, NULL); }

@@ -1406,7 +1406,7 @@ static PyArrayObject* scan_by_loops(Chain* self) {
     Loop* loop = loops && loops->nin == 2 && !loops->kernels ? loop_of(loops, PyArray_TYPE(x)) : NULL;
     npy_intp size = PyArray_ITEMSIZE(x), length = PyArray_SIZE(x), outer = 1, inner = size, row;
     int axis = self->item.axis, errors = 0;
-    if (loop == NULL || loop->out != PyArray_TYPE(x) || self->step[0].out != loop->out || !PyArray_ISCARRAY_RO(x)) return NULL;
+    if (loop == NULL || loop->out != PyArray_TYPE(x) || self->at[0].step.out != loop->out || !PyArray_ISCARRAY_RO(x)) return NULL;
     if (axis >= 0) {
         length = PyArray_DIM(x, axis);
         for (int k = 0; k < PyArray_NDIM(x); k++) *(k < axis ? &outer : &inner) *= k == axis ? 1 : PyArray_DIM(x, k);
@@ -1467,8 +1467,8 @@ static PyArrayObject* joined_by_loops(Chain* self) {
     PyArrayObject* made;
     char* to;
     for (int k = 0; k < self->arrays; k++)
-        if (PyArray_TYPE(self->array[k]) != self->step[0].out) return NULL;
-    if ((made = raw_new(self->ndim, self->dims, self->step[0].out, self->size)) == NULL) return NULL;
+        if (PyArray_TYPE(self->array[k]) != self->at[0].step.out) return NULL;
+    if ((made = raw_new(self->ndim, self->dims, self->at[0].step.out, self->size)) == NULL) return NULL;
     for (int k = 0; k < self->item.axis; k++) rows *= self->dims[k];
     to = PyArray_BYTES(made), across = self->size * PyArray_ITEMSIZE(made) / rows, inner = across / self->dims[self->item.axis];
     for (int k = 0; k < self->arrays; k++, to += bytes)
@@ -1608,7 +1608,7 @@ static PyArrayObject* roll_by_loops(Chain* self) {
     npy_intp block, kept, rows, size = PyArray_ITEMSIZE(x);
     Roll of;
     if (!roll_of(&of, self->ndim, self->dims, size, self->item.args, self->item.total, self->item.names)) return NULL;
-    if ((made = raw_new(self->ndim, self->dims, self->step[0].out, self->size)) == NULL) return NULL;
+    if ((made = raw_new(self->ndim, self->dims, self->at[0].step.out, self->size)) == NULL) return NULL;
     block = of.length * of.inner, kept = block - of.shift * of.inner;
     rows = self->size * size / block;
     char *from = PyArray_BYTES(x), *to = PyArray_BYTES(made);
@@ -2028,7 +2028,7 @@ static PyArrayObject* pair_by_loops(Chain* self) {
         if ((type >= 0 && PyArray_TYPE(x) != type) || size_of(x) != self->size || !PyArray_ISCARRAY_RO(x)) return NULL;
         type = PyArray_TYPE(x), args[o] = PyArray_BYTES(x), steps[o] = PyArray_ITEMSIZE(x);
     }
-    if (!IS_NUMERIC(type) || (loop = &pair->of[type])->function == NULL || loop->out != self->step[0].out || pair->second[type] != self->step[1].out) return NULL;
+    if (!IS_NUMERIC(type) || (loop = &pair->of[type])->function == NULL || loop->out != self->at[0].step.out || pair->second[type] != self->at[1].step.out) return NULL;
     for (int o = 0; o < nin; o++) {
         if (args[o]) continue;
         if (!value_of(self->item.args[o], type, &value[o])) return NULL;
@@ -2040,7 +2040,7 @@ static PyArrayObject* pair_by_loops(Chain* self) {
     for (int k = 0; k < 2; k++) args[nin + k] = PyArray_BYTES(made[k]), steps[nin + k] = PyArray_ITEMSIZE(made[k]);
     errors = two_loops_run(loop, args, self->size, steps);
     if (errors < 0 || errors & self->minded) return Py_DECREF(made[0]), Py_DECREF(made[1]), NULL; /* made again, and told of */
-    if (self->cell[1] == NULL) Py_DECREF(made[1]);
+    if (self->at[1].cell == NULL) Py_DECREF(made[1]);
     else if (cell_settled(self, 1, made[1]) < 0) return Py_DECREF(made[0]), NULL;
     return made[0];
 }

@@ -61,7 +61,9 @@ static char array_lies(const Chain* self, const Rows2* of, int k) {
 
 static int hot_is(const Hot* hot, const Chain* self, const Rows2* of, const Outs* outs) {
     if (hot->steps != self->steps || hot->arrays != self->arrays) return 0;
-    if (hot->outs != outs->count || memcmp(hot->step, self->step, (size_t)self->steps * sizeof(Step))) return 0;
+    if (hot->outs != outs->count) return 0;
+    for (int k = 0; k < self->steps; k++)
+        if (memcmp(&hot->step[k], &self->at[k].step, sizeof(Step))) return 0;
     for (int k = 0; k < hot->outs; k++)
         if (!is_out(outs, hot->out[k])) return 0;
     for (int k = 0; k < self->arrays; k++)
@@ -74,7 +76,7 @@ static int hot_is(const Hot* hot, const Chain* self, const Rows2* of, const Outs
 static int functions_follow(const Chain* self) {
     char behind[CHAIN_STEPS]; /* a function */
     for (int k = 0; k < self->steps; k++) {
-        const Step* step = &self->step[k];
+        const Step* step = &self->at[k].step;
         behind[k] = 0;
         for (int o = 0; o < step->loops->nin; o++)
             if (step->of[o].kind == OF_STEP) behind[k] |= behind[step->of[o].number];
@@ -88,7 +90,7 @@ static Hot* hot_new(const Chain* self, const Rows2* of, const Outs* outs) {
     Hot* hot = PyMem_Calloc(1, sizeof(Hot));
     if (hot == NULL) return NULL;
     hot->asked = functions_follow(self) ? HOT_NEVER : hot_work == 0, hot->steps = self->steps, hot->arrays = self->arrays;
-    memcpy(hot->step, self->step, (size_t)self->steps * sizeof(Step));
+    for (int k = 0; k < self->steps; k++) hot->step[k] = self->at[k].step;
     for (int k = 0; k < self->steps; k++)
         if (is_out(outs, k)) hot->out[hot->outs++] = k;
     for (int k = 0; k < self->arrays; k++) hot->type[k] = (char)PyArray_TYPE(self->array[k]), hot->lies[k] = array_lies(self, of, k);
@@ -100,7 +102,7 @@ static Hot* hot_of(const Chain* self, const Rows2* of, const Outs* outs) {
     uint64_t hash = (uint64_t)self->steps * 31 + (uint64_t)self->arrays;
     Hot **set, *found, *last;
     for (int k = 0; k < self->steps; k++) {
-        const Step* step = &self->step[k];
+        const Step* step = &self->at[k].step;
         hash = (hash ^ ((uint64_t)(uintptr_t)step->loops >> 4) ^ (uint64_t)(step->of[0].number * 8 + step->of[0].kind)) * 0x9E3779B97F4A7C15u;
         hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type + 4096 * is_out(outs, k) + 8192 * step->of[2].number);
     }
@@ -243,7 +245,7 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int th
 /* Nanoseconds that it takes one thread. */
 static double hot_ns(const Chain* self) {
     double ns = 0;
-    for (int k = 0; k < self->steps; k++) ns += self->step[k].loops->kernels ? HOT_KERNEL_NS : HOT_NS;
+    for (int k = 0; k < self->steps; k++) ns += self->at[k].step.loops->kernels ? HOT_KERNEL_NS : HOT_NS;
     return ns * (double)self->size;
 }
 
@@ -251,7 +253,7 @@ static double hot_ns(const Chain* self) {
 static int hot_lays(const Chain* self, const Rows2* of) {
     float ns = 0, laid = 0;
     if (of->rows == 1 || of->length >= HOT_SIDES || !sides_fit(self)) return 0;
-    for (int k = 0; k < self->steps; k++) ns += self->step[k].loops->kernels ? HOT_FUNCTION : HOT_ONE;
+    for (int k = 0; k < self->steps; k++) ns += self->at[k].step.loops->kernels ? HOT_FUNCTION : HOT_ONE;
     for (int k = 0; k < self->arrays; k++)
         if (lies_in_rows(of, k, PyArray_ITEMSIZE(self->array[k])) == LIES_APART) laid += HOT_BEGUN + HOT_LAID * (float)of->length;
     return ns * (float)(of->length % (HOT_VECTOR / step_size(self, self->steps - 1))) > laid;
@@ -324,7 +326,8 @@ static int hot_same(const char* x, const char* y, int type, npy_intp size) {
 /* Whether a function computes what NumPy's loops do. */
 static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Value value[CHAIN_STEPS + 1];
-    Chain tried = {.steps = hot->steps, .step = (Step*)hot->step, .value = value}; /* whose steps are only read */
+    StepAt at_steps[CHAIN_STEPS];
+    Chain tried = {.steps = hot->steps, .at = at_steps, .value = value};
     Rows2 of = {.rows = 1, .within = 1, .length = TRIED};
     PyArrayObject *sampled[CHAIN_ARRAYS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
     int block[CHAIN_STEPS], fine = 1;
@@ -333,6 +336,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Desk* desk = found ? desk_take() : NULL;
     if (desk == NULL) return PyMem_Free(found), 0;
     memset(value, 0, sizeof(value));
+    for (int k = 0; k < hot->steps; k++) at_steps[k] = (StepAt){.step = hot->step[k]};
     for (int k = 0; k < hot->arrays && fine; k++) {
         if ((sampled[k] = sample(hot->type[k], k & 1, special)) == NULL) fine = 0;
         else of.along[k] = PyArray_ITEMSIZE(sampled[k]) * (hot->lies[k] == 'c' ? 1 : hot->lies[k] == 'o' ? 0 : 2);

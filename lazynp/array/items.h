@@ -76,7 +76,7 @@ static PyObject* item_answer(Chain* self) {
             Py_XDECREF(ident);
         } else if (PyDict_GET_SIZE(errors_heard)) {
             self->told = 1;
-            told = PyObject_CallFunction(tell_method, "OOi", self->state, (PyObject*)self->site[0].code, self->site[0].offset);
+            told = PyObject_CallFunction(tell_method, "OOi", self->state, (PyObject*)self->at[0].site.code, self->at[0].site.offset);
             if (told == NULL) {
                 Py_CLEAR(found);
                 Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
@@ -95,7 +95,7 @@ static PyObject* item_answer(Chain* self) {
 static int is_as_recorded(const Chain* self, int k, PyObject* found) {
     PyArrayObject* x = Py_TYPE(found) == array_type ? memory_of(found) : NULL;
     if (x == NULL) return Py_TYPE(found) == array_type; /* a graph: the limit has been changed meanwhile */
-    return PyArray_TYPE(x) == self->step[k].out && PyArray_NDIM(x) == self->ndim && !memcmp(PyArray_DIMS(x), self->dims, (size_t)self->ndim * sizeof(npy_intp));
+    return PyArray_TYPE(x) == self->at[k].step.out && PyArray_NDIM(x) == self->ndim && !memcmp(PyArray_DIMS(x), self->dims, (size_t)self->ndim * sizeof(npy_intp));
 }
 
 static PyObject* product_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
@@ -129,19 +129,19 @@ static int item_result(Chain* self, int k, PyObject* found) {
     }
     if (found && !is_as_recorded(self, k, found)) {
         PyArrayObject* x = memory_of(found);
-        PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->step[k].out, self->ndim, x ? PyArray_TYPE(x) : -1,
+        PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->at[k].step.out, self->ndim, x ? PyArray_TYPE(x) : -1,
                      x ? PyArray_NDIM(x) : -1);
         Py_CLEAR(found);
     }
-    if (found && self->cell[k]) {
-        Cell* cell = self->cell[k];
+    if (found && self->at[k].cell) {
+        Cell* cell = self->at[k].cell;
         PyObject *memory = ((Cell*)found)->base, *owner = ((Cell*)found)->view, *again;
         if (cell->waiting_views && memory && owner && Py_TYPE(owner) == array_type && Py_REFCNT(owner) == 1 && ((Cell*)owner)->base && PyArray_CheckExact(((Cell*)owner)->base)) { /* views have this cell for their owner */
             if ((again = cell_of(Py_NewRef(memory), ((Cell*)owner)->base))) Py_SETREF(found, again);
             else PyErr_Clear();
             memory = ((Cell*)found)->base;
         }
-        self->cell[k] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+        self->at[k].cell = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
         Py_INCREF(cell);
         if (memory && (PyArray_CheckExact(memory) || IS_RAW(memory)) && ((Cell*)found)->view == Py_None) Py_SETREF(cell->base, Py_NewRef(memory));
         else chain_become(cell, found);
@@ -165,7 +165,7 @@ static int item_settle(Chain* self) {
     if (made == NULL && !PyErr_Occurred() && self->item.by_loops) made = self->item.by_loops(self);
     if (made) {
         failed = 0;
-        if (self->cell[0]) failed = cell_settled(self, 0, made);
+        if (self->at[0].cell) failed = cell_settled(self, 0, made);
         else Py_DECREF(made);
         return chain_done(self), failed;
     }
@@ -256,8 +256,8 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     for (int o = 0; o < call->count; o++) {
         chain_reads(self, &call->read[o], call->operands[o]);
     }
-    self->step[0].loops = NULL, self->step[0].out = call->out;
-    self->steps = 1, self->site[0] = begun->site, self->cell[0] = begun->cell, self->put[0] = NULL, self->cells = 1;
+    self->at[0].step.loops = NULL, self->at[0].step.out = call->out;
+    self->steps = 1, self->at[0].site = begun->site, self->at[0].cell = begun->cell, self->at[0].put = NULL, self->cells = 1;
     begun->cell->before = (Cell*)self, begun->cell->offset = 0;
     chain_enter(self);
     tapes_sound("item");
@@ -267,9 +267,9 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
 /* A second result of a call that waits, of this dtype. */
 static void call_second(Cell* first, Cell* second, int type) {
     Chain* self = CHAIN_OF(first);
-    self->step[1].loops = NULL, self->step[1].out = (short)type;
-    self->site[1] = (Site){(PyCodeObject*)Py_NewRef((PyObject*)self->site[0].code), self->site[0].offset};
-    self->steps = self->cells = 2, self->cell[1] = second, self->put[1] = NULL;
+    self->at[1].step.loops = NULL, self->at[1].step.out = (short)type;
+    self->at[1].site = (Site){(PyCodeObject*)Py_NewRef((PyObject*)self->at[0].site.code), self->at[0].site.offset};
+    self->steps = self->cells = 2, self->at[1].cell = second, self->at[1].put = NULL;
     second->before = (Cell*)self, second->offset = 1;
 }
 
@@ -385,9 +385,9 @@ static void part_follows(Chain* self, Cell* cell, Cell* root, PyArrayObject* sho
     self->place = (PyArrayObject*)Py_NewRef((PyObject*)shown), self->offset = PyArray_BYTES(shown) - PyArray_BYTES(from->place);
     memcpy(self->strides, PyArray_STRIDES(shown), (size_t)self->ndim * sizeof(npy_intp));
     self->flat = PyArray_IS_C_CONTIGUOUS(shown) != 0;
-    self->step[0].loops = NULL, self->step[0].out = (short)PyArray_TYPE(shown), self->put[0] = NULL;
-    self->site[0] = (Site){(PyCodeObject*)Py_NewRef((PyObject*)from->site[0].code), from->site[0].offset};
-    self->steps = self->cells = 1, self->cell[0] = cell, cell->before = (Cell*)self, cell->offset = 0;
+    self->at[0].step.loops = NULL, self->at[0].step.out = (short)PyArray_TYPE(shown), self->at[0].put = NULL;
+    self->at[0].site = (Site){(PyCodeObject*)Py_NewRef((PyObject*)from->at[0].site.code), from->at[0].site.offset};
+    self->steps = self->cells = 1, self->at[0].cell = cell, cell->before = (Cell*)self, cell->offset = 0;
     chain_enter(self);
     tapes_sound("part");
 }
@@ -477,7 +477,7 @@ static PyObject* operand_told(const Chain* self, const Step* step, const Operand
 static PyObject* steps_told(const Chain* self) {
     PyObject* made = PyList_New(0);
     for (int k = 0; made && self->closed != ITEM && k < self->steps; k++) {
-        const Step* step = &self->step[k];
+        const Step* step = &self->at[k].step;
         PyObject* told = PyTuple_New(1 + step->loops->nin);
         if (told) PyTuple_SET_ITEM(told, 0, Py_NewRef(step->loops->ufunc));
         for (int o = 0; told && o < step->loops->nin; o++) {
@@ -509,7 +509,7 @@ static PyObject* item_told(const Chain* self) {
 static PyObject* sites_told(const Chain* self) {
     PyObject* made = PyList_New(0);
     for (int k = 0; made && k < self->steps; k++) {
-        PyObject* told = Py_BuildValue("(Oi)", (PyObject*)self->site[k].code, self->site[k].offset);
+        PyObject* told = Py_BuildValue("(Oi)", (PyObject*)self->at[k].site.code, self->at[k].site.offset);
         if (told == NULL || PyList_Append(made, told) < 0) Py_CLEAR(made);
         Py_XDECREF(told);
     }

@@ -99,11 +99,11 @@ static inline void out_put(const Outs* outs, int k, npy_intp first, npy_intp n, 
 /* Wants what the wanted steps read, too. */
 static void outs_close(const Chain* self, Outs* outs) {
     for (int k = self->steps; k--;)
-        for (int o = 0; outs->wanted[k] && o < self->step[k].loops->nin; o++)
-            if (self->step[k].of[o].kind == OF_STEP) outs->wanted[self->step[k].of[o].number] = 1;
+        for (int o = 0; outs->wanted[k] && o < self->at[k].step.loops->nin; o++)
+            if (self->at[k].step.of[o].kind == OF_STEP) outs->wanted[self->at[k].step.of[o].number] = 1;
 }
 
-static inline npy_intp step_size(const Chain* self, int k) { return self->step[k].loops->of[self->step[k].type].size; }
+static inline npy_intp step_size(const Chain* self, int k) { return self->at[k].step.loops->of[self->at[k].step.type].size; }
 
 /* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there; 0 where there are too few. */
 static int blocks_assign(const Chain* self, const Outs* outs, int* block) {
@@ -112,11 +112,11 @@ static int blocks_assign(const Chain* self, const Outs* outs, int* block) {
     for (int k = 0; k < self->steps; k++) {
         last[k] = -1;
         if (!outs->wanted[k]) continue;
-        for (int o = 0; o < self->step[k].loops->nin; o++)
-            if (self->step[k].of[o].kind == OF_STEP) last[self->step[k].of[o].number] = k;
+        for (int o = 0; o < self->at[k].step.loops->nin; o++)
+            if (self->at[k].step.of[o].kind == OF_STEP) last[self->at[k].step.of[o].number] = k;
     }
     for (int k = 0; k < self->steps; k++) {
-        const Step* step = &self->step[k];
+        const Step* step = &self->at[k].step;
         int taken = -1;
         block[k] = -1;
         if (!outs->wanted[k]) continue;
@@ -194,7 +194,7 @@ static int rows_of(const Chain* self, Rows2* of) {
 /* One step on `n` elements: of block buffers from their start, of arrays from where `at` says.  Whether it raised an error is asked at once: what
    compares and negates clears the flags that the step before it has set. */
 static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, Desk* desk, char* const* out, npy_intp n) {
-    const Step* step = &self->step[k];
+    const Step* step = &self->at[k].step;
     Loop* loop = &step->loops->of[step->type];
     char* args[OPERANDS + 1];
     npy_intp steps[OPERANDS + 1], dims[1] = {n};
@@ -243,7 +243,7 @@ static inline int row_run(const Chain* self, const Outs* outs, const int* block,
 /* Whether all elements are as small as what lays rows side by side knows. */
 static int sides_fit(const Chain* self) {
     for (int k = 0; k < self->steps; k++)
-        if (self->step[k].loops->of[self->step[k].type].size > SIDES_SIZE) return 0;
+        if (self->at[k].step.loops->of[self->at[k].step.type].size > SIDES_SIZE) return 0;
     return !self->wide;
 }
 
@@ -408,7 +408,7 @@ static npy_intp pass_bytes(const Chain* self, const Outs* outs) {
 static double pass_ns(const Chain* self, const Outs* outs, int sides) {
     double ns = sides ? SIDES_NS : 0;
     for (int k = 0; k < self->steps; k++) {
-        const Loop* loop = &self->step[k].loops->of[self->step[k].type];
+        const Loop* loop = &self->at[k].step.loops->of[self->at[k].step.type];
         if (outs->wanted[k]) ns += loop->timed == LONG_TIMED && loop->ns > PASS_NS ? (double)loop->ns : PASS_NS;
     }
     return ns * (double)self->size;

@@ -140,7 +140,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     }
     ndim = PyArray_CheckExact(first) ? PyArray_NDIM(first) : 0;
     chain->steps = self->steps, chain->arrays = self->arrays, chain->numbers = self->numbers, chain->flat = 1, chain->whole = chain->wide = 0;
-    memcpy(chain->step, self->step, (size_t)self->steps * sizeof(Step));
+    for (int k = 0; k < self->steps; k++) chain->at[k].step = self->step[k];
     for (int k = 0; k < self->arrays; k++) {
         PyArrayObject* x = (PyArrayObject*)PyTuple_GET_ITEM(arrays, k);
         if (!PyArray_CheckExact(x) || PyArray_TYPE(x) != self->array[k] || !PyArray_ISBEHAVED_RO(x) || ndim == 0 || !PyArray_SAMESHAPE(x, first)) goto done;

@@ -14,9 +14,9 @@ static int fails_for_good(void);
 
 /* The array has been written, or will not be: its cell shows its memory again. */
 static void put_finish(Chain* self) {
-    Cell* cell = self->cell[0];
+    Cell* cell = self->at[0].cell;
     if (cell == NULL) return;
-    self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+    self->at[0].cell = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
     Py_INCREF(cell);
     Py_SETREF(cell->base, Py_NewRef((PyObject*)self->place));
     if (cell->waiting_views) views_follow(cell);
@@ -26,10 +26,10 @@ static void put_finish(Chain* self) {
 
 /* A step's value was put where it is to lie; nobody else has it. */
 static void put_done(Chain* chain, int k) {
-    Chain* self = chain->put[k];
-    Cell* cell = chain->cell[k];
-    chain->put[k] = NULL;
-    if (cell) chain->cell[k] = NULL, chain->cells--, cell->before = NULL, cell->offset = 0;
+    Chain* self = chain->at[k].put;
+    Cell* cell = chain->at[k].cell;
+    chain->at[k].put = NULL;
+    if (cell) chain->at[k].cell = NULL, chain->cells--, cell->before = NULL, cell->offset = 0;
     put_finish(self);
 }
 
@@ -48,7 +48,7 @@ static int put_meets(PyArrayObject* to, PyArrayObject* x, int ndim, const npy_in
 static int put_ready(const Chain* self, const Chain* chain, int k, int* meets, Lag* lag) {
     int away = 0;
     *meets = 0, lag->behind = lag->ahead = 0;
-    if (Py_REFCNT(chain->cell[k]) != 1 + self->passing || chain->users != 1 || chain->whole || (self->users && self->runner != PyThreadState_Get())) return 0;
+    if (Py_REFCNT(chain->at[k].cell) != 1 + self->passing || chain->users != 1 || chain->whole || (self->users && self->runner != PyThreadState_Get())) return 0;
     if (self->arrays > 1 && self->source[1] && WAITS(self->source[1])) return 0;
     for (int j = 0; j < chain->arrays; j++) {
         int how = put_meets(self->to, chain->array[j], chain->ndim, chain->dims);
@@ -68,8 +68,8 @@ static int put_ready(const Chain* self, const Chain* chain, int k, int* meets, L
 static int put_overwrites(const Chain* self, const Outs* outs, int k, PyArrayObject* to) {
     if (self->wide) return 0;
     for (int later = k + 1; later < self->steps; later++)
-        for (int o = 0; outs->wanted[later] && o < self->step[later].loops->nin; o++)
-            if (self->step[later].of[o].kind == OF_ARRAY && put_meets(to, self->array[self->step[later].of[o].number], self->ndim, self->dims)) return 0;
+        for (int o = 0; outs->wanted[later] && o < self->at[later].step.loops->nin; o++)
+            if (self->at[later].step.of[o].kind == OF_ARRAY && put_meets(to, self->array[self->at[later].step.of[o].number], self->ndim, self->dims)) return 0;
     return 1;
 }
 
@@ -78,7 +78,7 @@ static void puts_of(const Chain* self, Outs* outs, Lag* lag) {
     int meets;
     if (outs->count > DESK_BLOCKS || (self->size > SIGNALS_FROM && other_threads() && pass_ns(self, outs, 0) > PUT_NS)) return;
     for (int k = 0; k < self->steps; k++) {
-        const Chain* put = self->cell[k] ? self->put[k] : NULL;
+        const Chain* put = self->at[k].cell ? self->at[k].put : NULL;
         if (put == NULL || !put_ready(put, self, k, &meets, lag) || (meets < 0 && outs->count > 1)) continue;
         outs->given[k] = outs->alone = 1, outs->over |= meets != 0;
         if (meets < 0) lag->to = &put->target, outs->lag = lag;
@@ -126,7 +126,7 @@ static int put_source(Chain* self, int k) {
 static int put_write(Chain* self) {
     Chain* other = waiting.after;
     int failed;
-    while (other != &waiting && other->serial < self->serial && self->cell[0]) { /* what was recorded before reads what was there before */
+    while (other != &waiting && other->serial < self->serial && self->at[0].cell) { /* what was recorded before reads what was there before */
         const Cell* value = self->source[0];
         if (other->failed || (other->users && other->runner == PyThreadState_Get()) ||
             (value && WAITS(value) && other == CHAIN_OF(value)) || !tape_reads(other, self->to)) {
@@ -136,10 +136,10 @@ static int put_write(Chain* self) {
         if (tape_settle(other) < 0) return -1;
         other = waiting.after; /* code of a program's may have run */
     }
-    if (self->cell[0] && put_source(self, 1) < 0) return -1;
-    failed = self->cell[0] ? put_source(self, 0) : 0; /* which may put it where it is to lie */
-    if (!failed && self->cell[0]) failed = put_copy(self);
-    if (failed && self->cell[0] && fails_for_good()) put_finish(self); /* as in NumPy, where nothing is written if the value cannot be had */
+    if (self->at[0].cell && put_source(self, 1) < 0) return -1;
+    failed = self->at[0].cell ? put_source(self, 0) : 0; /* which may put it where it is to lie */
+    if (!failed && self->at[0].cell) failed = put_copy(self);
+    if (failed && self->at[0].cell && fails_for_good()) put_finish(self); /* as in NumPy, where nothing is written if the value cannot be had */
     return failed;
 }
 

@@ -116,11 +116,11 @@ static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value,
     memcpy(self->strides, PyArray_STRIDES(x), (size_t)PyArray_NDIM(x) * sizeof(npy_intp)), self->offset = 0;
     target_of(&self->target, to);
     self->array[0] = self->array[1] = NULL, self->source[0] = source_new(value), self->arrays = self->sources = 1;
-    self->step[0].loops = NULL, self->step[0].out = (short)PyArray_TYPE(x), self->put[0] = NULL;
-    self->site[0] = (Site){(PyCodeObject*)Py_NewRef((PyObject*)from->site[STEP_OF(value)].code), from->site[STEP_OF(value)].offset};
+    self->at[0].step.loops = NULL, self->at[0].step.out = (short)PyArray_TYPE(x), self->at[0].put = NULL;
+    self->at[0].site = (Site){(PyCodeObject*)Py_NewRef((PyObject*)from->at[STEP_OF(value)].site.code), from->at[STEP_OF(value)].site.offset};
     self->place = (PyArrayObject*)Py_NewRef((PyObject*)x);
     if (old) {
-        CHAIN_OF(a)->cell[STEP_OF(a)] = old, old->before = a->before, old->offset = a->offset;
+        CHAIN_OF(a)->at[STEP_OF(a)].cell = old, old->before = a->before, old->offset = a->offset;
         (void)readers_follow(a, old);
         self->source[1] = source_new((PyObject*)old), self->arrays = self->sources = 2;
         Py_DECREF(old);
@@ -128,9 +128,9 @@ static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value,
         readers_take(a, x);
         Py_SETREF(a->base, Py_NewRef((PyObject*)&waiting_value));
     }
-    self->steps = self->cells = 1, self->cell[0] = a, a->before = (Cell*)self, a->offset = 0;
+    self->steps = self->cells = 1, self->at[0].cell = a, a->before = (Cell*)self, a->offset = 0;
     for (const Chain* other = waiting.after; other != &waiting && !read; other = other->after) read = tape_reads(other, to);
-    if (from->closed != ITEM) from->put[STEP_OF(value)] = self;
+    if (from->closed != ITEM) from->at[STEP_OF(value)].put = self;
     if (now) self->serial = LLONG_MAX;
     else chain_enter(self);
     tapes_sound("put");

@@ -408,7 +408,7 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     int step = STEP_OF(made), at = STEP_OF(cell), kept = 0;
     if (before) {
         kept = readers_follow(cell, old);
-        before->cell[at] = kept ? old : NULL;
+        before->at[at].cell = kept ? old : NULL;
         if (kept) old->before = (Cell*)before, old->offset = at;
         else if (--before->cells == 0 && before->users == 0) free = before;
     } else if (node) {
@@ -420,7 +420,7 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
         if (Py_REFCNT(memory) > 2) orphaned_bytes += PyArray_NBYTES(memory); /* another tape reads the old value */
         cell->base = Py_NewRef((PyObject*)&waiting_value);
     }
-    next->cell[step] = cell, cell->before = (Cell*)next, cell->offset = step;
+    next->at[step].cell = cell, cell->before = (Cell*)next, cell->offset = step;
     made->before = NULL, made->offset = 0;
     if (free) chain_free(free); /* from here on anything may run */
     Py_XDECREF(memory), Py_XDECREF(node);
@@ -449,7 +449,7 @@ static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject
     made = loops->nin < 3 ? (Cell*)step_next(loops, operands[0], operands[1]) : NULL;
     if (made == NULL) made = (Cell*)step_made(loops, operands, &now);
     next = made ? CHAIN_OF(made) : NULL;
-    same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
+    same = next && !next->strided && next->at[STEP_OF(made)].step.out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
     if (same && now && settle_cell((PyObject*)made) < 0) same = 0; /* what fails leaves the old value */
     if (same && now) {
         if (!WAITS(made) && made->base == Py_None && large && large_value(a, now) == large) {
@@ -498,8 +498,8 @@ static void values_exchanged(Cell* a, Cell* b) {
     Chain* self = IS_CHAIN((PyObject*)a) ? CHAIN_OF(a) : NULL;
     int copy = STEP_OF(a), step = STEP_OF(b);
     if (self == NULL || !IS_CHAIN((PyObject*)b) || CHAIN_OF(b) != self || self->closed == ITEM || a->readers || b->readers || a->waiting_views || b->waiting_views) return;
-    if (self->step[copy].loops != &cast_loops[self->step[copy].type] || self->step[copy].of[0].kind != OF_STEP || self->step[copy].of[0].number != step) return; /* code of a program's may have run */
-    self->cell[copy] = b, self->cell[step] = a, a->offset = step, b->offset = copy;
+    if (self->at[copy].step.loops != &cast_loops[self->at[copy].step.type] || self->at[copy].step.of[0].kind != OF_STEP || self->at[copy].step.of[0].number != step) return; /* code of a program's may have run */
+    self->at[copy].cell = b, self->at[step].cell = a, a->offset = step, b->offset = copy;
 }
 
 /* `a[:] = b` and `a[...] = b` of what waits: a copy is a step, too.  0, perhaps with an exception, where it is to be written now. */

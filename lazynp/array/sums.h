@@ -321,9 +321,9 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     length = self->dims[self->ndim - 1], rows = self->size / length;
     if (length > ROW_WAITS) return NULL;
     memset(&run, 0, sizeof(run));
-    run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off, .order = order_of(of, item->step[0].out, self->size)};
+    run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off, .order = order_of(of, item->at[0].step.out, self->size)};
     if (run.axis.order == OTHER_ORDER || (run.axis.order != NUMPYS_ORDER && self->ordered)) return NULL;
-    if ((run.axis.loop = axis_loop(of, self->step[summed].out, 1, run.axis.order, spread, length, item->item.off)) == NULL || self->step[summed].out != item->step[0].out) return NULL;
+    if ((run.axis.loop = axis_loop(of, self->at[summed].step.out, 1, run.axis.order, spread, length, item->item.off)) == NULL || self->at[summed].step.out != item->at[0].step.out) return NULL;
     if (item->source[0] != cell || !WAITS(cell) || CHAIN_OF(cell) != self || STEP_OF(cell) != summed || self->users) return NULL; /* code of NumPy's has run */
     run.axis.across = length * run.axis.loop->size;
     self->users++, self->runner = PyThreadState_Get();
@@ -337,11 +337,11 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     run.sides = lies.rows > 1 && lies.length < chain_sizes.row;
     if (run.sides && (lies.length != length || !sides_fit(self) || !sides_pay(self, &outs, &lies))) goto over;
     for (int k = 0; k < self->steps; k++) {
-        if (self->cell[k] == NULL) continue;
-        if ((k != summed || Py_REFCNT(cell) > 2) && (made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) goto over;
+        if (self->at[k].cell == NULL) continue;
+        if ((k != summed || Py_REFCNT(cell) > 2) && (made[k] = raw_new(self->ndim, self->dims, self->at[k].step.out, self->size)) == NULL) goto over;
         outs.to[k] = made[k] ? PyArray_BYTES(made[k]) : (char*)&run; /* of what nobody keeps each thread has its own */
     }
-    if ((found = raw_new(item->ndim, item->dims, item->step[0].out, item->size)) == NULL || !blocks_assign(self, &outs, block)) goto over;
+    if ((found = raw_new(item->ndim, item->dims, item->at[0].step.out, item->size)) == NULL || !blocks_assign(self, &outs, block)) goto over;
     run.axis.to = PyArray_BYTES(found), run.stored = made[summed] ? PyArray_BYTES(made[summed]) : NULL;
     if (!run.sides && self->steps > 1 && all_wanted(self, &outs)) known = hot_of(self, &lies, &outs);
     if (known) known->busy++, run.run.function = known->function;
@@ -360,10 +360,10 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
         known->busy--;
     }
     first_done(self->size, self->steps);
-    done = done && self->cell[summed] == cell; /* else another thread has had it computed, and has perhaps written an operand since */
+    done = done && self->at[summed].cell == cell; /* else another thread has had it computed, and has perhaps written an operand since */
 over:
     for (int k = 0; k < steps; k++) {
-        if (done && made[k] && self->cell[k]) done = cell_settled(self, k, made[k]) == 0;
+        if (done && made[k] && self->at[k].cell) done = cell_settled(self, k, made[k]) == 0;
         else Py_XDECREF(made[k]);
     }
     chain_done(self);
@@ -385,7 +385,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     Outs outs;
     Rows2 rows;
     if (!tape_goes_with(self)) return 0;
-    if (!sum_begin(&run, of, self->step[summed].out, self->size) || (run.order != NUMPYS_ORDER && self->ordered)) return 0;
+    if (!sum_begin(&run, of, self->at[summed].step.out, self->size) || (run.order != NUMPYS_ORDER && self->ordered)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();
     if (self->sources && tape_ready(self) < 0) return chain_done(self), 0;
@@ -395,8 +395,8 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     if (!rows_of(self, &rows) || (rows.rows > 1 && rows.length < chain_sizes.row / 8)) return chain_done(self), 0;
     for (int k = 0; k < self->steps; k++) made[k] = NULL;
     for (int k = 0; k < self->steps; k++) {
-        if (self->cell[k] == NULL) continue;
-        if (k != summed && (made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
+        if (self->at[k].cell == NULL) continue;
+        if (k != summed && (made[k] = raw_new(self->ndim, self->dims, self->at[k].step.out, self->size)) == NULL) break;
         outs.to[k] = made[k] ? PyArray_BYTES(made[k]) : (char*)&run; /* of what is summed each thread has its own */
     }
     if (self->steps > 1 && all_wanted(self, &outs)) known = hot_of(self, &rows, &outs);
@@ -409,9 +409,9 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
         known->busy--;
     }
     first_done(self->size, self->steps);
-    done = done && self->cell[summed] == (Cell*)x; /* else another thread has had it computed, and has perhaps written an operand since */
+    done = done && self->at[summed].cell == (Cell*)x; /* else another thread has had it computed, and has perhaps written an operand since */
     for (int k = 0; k < self->steps; k++) {
-        if (done && made[k] && self->cell[k]) done = cell_settled(self, k, made[k]) == 0;
+        if (done && made[k] && self->at[k].cell) done = cell_settled(self, k, made[k]) == 0;
         else Py_XDECREF(made[k]);
     }
     chain_done(self);
