@@ -152,6 +152,8 @@ cdef extern from "counting.h":
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     void function_stand_for(object, object)
+    void c_draws_later "draws_later"(object)
+    PyObject* soon_name
     void clip_fill(object, object, object)
     object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int, int, int)
     int ufunc_bind(object, object, int, int, int, int, int, int, int) except -1
@@ -200,6 +202,7 @@ keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
 shape_name = _keep(PyUnicode_InternFromString("shape"))
 ddof_name = _keep(PyUnicode_InternFromString("ddof"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
+soon_name = _keep(PyUnicode_InternFromString("soon"))
 out_name = _keep(PyUnicode_InternFromString("out"))
 where_name = _keep(PyUnicode_InternFromString("where"))
 quiet_call = _keep(_quiet)
@@ -846,6 +849,11 @@ def first_work(left=None):
 def clips(both, low, high):
     """Say which ufuncs NumPy's ``clip`` calls where there are two bounds, which is one of three operands, one below, or one above."""
     clip_fill(both, low, high)
+
+
+def draws_later(function):
+    """Have ``soon`` of what a function of ``function`` calls say, at each call, what draws from then on."""
+    c_draws_later(function)
 
 
 def stand_for(function, theirs):

@@ -51,6 +51,7 @@ typedef struct Function {
     int silent;   /* NumPy tells of no floating-point errors of it */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int kernels;  /* of large arrays kernels find another answer than NumPy, or find it sooner */
+    int later;    /* of a draw: what draws sooner is not there yet */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* stands_for; /* NumPy's function of that name, which it is equal to; may be NULL */
@@ -1065,6 +1066,19 @@ static int any_large(PyObject* const* args, Py_ssize_t n, int deep) {
     return 0;
 }
 
+static PyObject* soon_name;
+
+/* A draw is made for the first times: whether what draws sooner is called from now on is for Python to say; -1 with an exception. */
+static int draw_now(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject *asked = PyObject_GetAttr(self->slow, soon_name), *found = asked ? PyObject_Vectorcall(asked, args, (size_t)n, names) : NULL;
+    Py_XDECREF(asked);
+    if (found == NULL) return -1;
+    if (found == Py_None) return Py_DECREF(found), 0;
+    self->later = 0;
+    Py_SETREF(self->theirs, found); /* `slow` holds NumPy's, which another thread may be in */
+    return 0;
+}
+
 /* What a function gives whose arguments lie in memory. */
 static PyObject* ufunc_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names);
 static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
@@ -1229,6 +1243,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             break;
         case DRAW:
             if (limit_now() == 0) goto slow;
+            if (self->later && draw_now(self, args, n, names) < 0) return NULL;
             least = 0;
             break;
         case RANGE:
@@ -2786,7 +2801,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->reduction = reduction;
     made->least = least;
     made->listens = listens;
-    made->plain = plain;
+    made->plain = plain, made->later = 0;
     made->own = own == Py_None ? NULL : Py_NewRef(own);
     made->direct = direct;
     made->matrices = matrices;
@@ -2795,6 +2810,11 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->next = functions_made;
     functions_made = made;
     return (PyObject*)made;
+}
+
+/* What draws sooner than NumPy's method is asked for at each call, until it is there. */
+static void draws_later(PyObject* function) {
+    if (Py_TYPE(function) == &builtin_type) ((Function*)function)->later = ((Function*)function)->kind == DRAW;
 }
 
 /* Before anything has it as a key. */

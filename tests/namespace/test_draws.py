@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -59,12 +60,18 @@ WITH_KEYWORDS: list[tuple[str, dict[str, Any]]] = [
 @pytest.fixture(params=[True, False], ids=["vectors", "lanes"], autouse=True)
 def by_vectors(request: pytest.FixtureRequest) -> Iterator[None]:
     """Words are made by vectors, where the processor can, and without."""
-    if native._native is None:
+    if native.core() is None:
         yield
         return
-    native._native.by_vectors(request.param)
+    native.core().by_vectors(request.param)
     yield
-    native._native.by_vectors(True)
+    native.core().by_vectors(True)
+
+
+@pytest.fixture(autouse=True)
+def from_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No call is left to NumPy for being one of the first."""
+    monkeypatch.setattr(native, "SOON", 0)
 
 
 def pair(seed: int, before: int = 0) -> tuple[Any, Any]:
@@ -277,12 +284,44 @@ def test_other_bits_for_the_functions_of_the_module() -> None:
         numpy.random.set_bit_generator(before)
 
 
-@pytest.mark.skipif(native._native is None, reason="draws are not built here")
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
 def test_which_are_native() -> None:
     for theirs in numpy.random.default_rng(0), numpy.random.RandomState(0):
         for name in native.KINDS[type(theirs)][1]:
             assert type(native.drawn(getattr(theirs, name))).__name__ == "Drawn", name
         assert native.drawn(theirs.gamma) == theirs.gamma
+
+
+FIRST: list[tuple[str, str, tuple[Any, ...]]] = [
+    *[("default_rng", name, calls[1]) for name, calls in native.GENERATOR.items() if name != "shuffle"],
+    *[("RandomState", name, calls[1]) for name, calls in native.LEGACY.items() if name != "shuffle"],
+]
+
+
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
+@pytest.mark.parametrize(("maker", "name", "args"), FIRST, ids=[f"{maker}-{name}" for maker, name, _ in FIRST])
+def test_numpy_draws_the_first_times(monkeypatch: pytest.MonkeyPatch, maker: str, name: str, args: tuple[Any, ...]) -> None:
+    monkeypatch.setattr(native, "SOON", 3)
+    monkeypatch.setattr(native, "_calls", Counter())
+    ours, theirs = (getattr(module.random, maker)(5) for module in (lazynp, numpy))
+    waited = []
+    for _ in range(5):
+        same(ours, theirs, name, *args)
+        waited.append(getattr(ours, name).waits)
+    assert waited == [True, True, False, False, False]
+    assert not getattr(getattr(lazynp.random, maker)(5), name).waits  # nor do those of other generators
+
+
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
+@pytest.mark.parametrize("size", [native.MANY_AT_ONCE, (2, native.MANY_AT_ONCE)])
+def test_numpy_does_not_draw_many(monkeypatch: pytest.MonkeyPatch, size: Any) -> None:
+    monkeypatch.setattr(native, "SOON", 3)
+    monkeypatch.setattr(native, "_calls", Counter())
+    ours, theirs = pair(5)
+    same(ours, theirs, "normal", size=3)
+    assert ours.normal.waits
+    same(ours, theirs, "normal", size=size)
+    assert not ours.normal.waits
 
 
 class OwnBits(numpy.random.PCG64):
@@ -385,23 +424,23 @@ def test_large_results_are_recorded_ones() -> None:
     same(ours, theirs, "random", n)
 
 
-@pytest.mark.skipif(native._native is None, reason="draws are not built here")
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
 @pytest.mark.parametrize("of", [ziggurats.NORMAL, ziggurats.EXPONENTIAL])
 def test_layers_are_those_of_numpy(of: ziggurats.Ziggurat) -> None:
     """They stand in NumPy's library as they were read from its decisions."""
     (library,) = [path for path in Path(numpy.random.__path__[0]).glob("_generator*") if path.suffix in (".so", ".pyd", ".dylib")]
     content = library.read_bytes()
-    widths, limits, heights, start = ziggurats.layers(of, native._native.Script)
+    widths, limits, heights, start = ziggurats.layers(of, native.core().Script)
     for table in widths, limits, heights, numpy.float64(start):
         assert table.tobytes() in content
 
 
-@pytest.mark.skipif(native._native is None, reason="draws are not built here")
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
 def test_what_does_not_agree_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
     method = numpy.random.default_rng(0).random
     native.usable.cache_clear()
     other = SimpleNamespace(drawn=lambda *_: numpy.random.default_rng(1).random)
-    monkeypatch.setattr(native, "_native", other)
+    monkeypatch.setattr(native, "core", lambda: other)
     assert native.drawn(method) is method
     native.usable.cache_clear()
     monkeypatch.undo()
@@ -409,12 +448,12 @@ def test_what_does_not_agree_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.drawn(method) is not method
 
 
-@pytest.mark.skipif(native._native is None, reason="draws are not built here")
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
 def test_a_state_elsewhere_is_not_believed() -> None:
     rng, state = numpy.random.default_rng(0), numpy.random.RandomState(0)
-    assert native._native.drawn(rng.random, numpy.random.MT19937(0), False) is None
-    assert native._native.drawn(state.rand, numpy.random.MT19937(0), True) is None
-    assert native._native.drawn(state.rand, state._bit_generator, True) is not None
+    assert native.core().drawn(rng.random, numpy.random.MT19937(0), False) is None
+    assert native.core().drawn(state.rand, numpy.random.MT19937(0), True) is None
+    assert native.core().drawn(state.rand, state._bit_generator, True) is not None
 
 
 def test_many() -> None:

@@ -6,18 +6,20 @@ and the state NumPy leaves; what was not built, and what did not draw as NumPy d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from copy import deepcopy
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from importlib import import_module
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 
-_native: Any = None
-if not TYPE_CHECKING:
-    with suppress(ImportError):  # it wants integers of 128 bits, which not every compiler has
-        from lazynp.namespace.draws import _native
+SOON = 500
+"""Calls of a method, by all generators, that NumPy does: loading what comes in its place, and comparing it, takes as long."""
+MANY_AT_ONCE: Final = 20_000
+"""Numbers of one call, with which that pays at once."""
 
 SEED: Final = 30
 MANY: Final = 5000
@@ -56,20 +58,56 @@ KINDS: Final[dict[type, tuple[type, dict[str, list[tuple[Any, ...]]]]]] = {
 """The bit generator of each kind of generator, and calls that are compared with NumPy's."""
 
 
-def drawn(method: Any) -> Any:
-    """Return what draws as ``method``: that, or what is called in its place."""
+@cache
+def core() -> Any:
+    """What draws in C, or None: it wants integers of 128 bits, which not every compiler has."""
+    try:
+        return import_module("lazynp.namespace.draws._native")
+    except ImportError:
+        return None
+
+
+_calls: Counter[tuple[type, str]] = Counter()
+
+
+def _known(method: Any) -> tuple[type, str] | None:
+    """The kind of generator and the method's name, if that could be drawn in C."""
     generator = getattr(method, "__self__", None)
     kind: Any = type(generator)
-    if _native is None or kind not in KINDS or method.__name__ not in KINDS[kind][1]:
+    if kind not in KINDS or method.__name__ not in KINDS[kind][1] or type(getattr(generator, "_bit_generator", None)) is not KINDS[kind][0]:
+        return None
+    return kind, method.__name__
+
+
+def drawn(method: Any) -> Any:
+    """Return what draws as ``method``: that, or what is called in its place."""
+    known = _known(method)
+    if known is None or core() is None or not usable(*known):
         return method
-    bits = getattr(generator, "_bit_generator", None)
-    if type(bits) is not KINDS[kind][0] or not usable(kind, method.__name__):
-        return method
-    return _made(method, bits) or method
+    return _made(method, method.__self__._bit_generator) or method
+
+
+def waits(method: Any) -> bool:
+    """Tell whether NumPy does the first calls of a method that may be drawn in C."""
+    known = _known(method)
+    return known is not None and _calls[known] < SOON
+
+
+def soon(method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what draws as such a method from this call on; None where that is not known yet."""
+    known = type(method.__self__), method.__name__
+    _calls[known] += SOON if any(map(_is_many, (*args, *kwargs.values()))) else 1
+    return drawn(method) if _calls[known] >= SOON else None
+
+
+def _is_many(size: Any) -> bool:
+    if type(size) is tuple and all(type(x) is int for x in size):
+        return prod(size) >= MANY_AT_ONCE
+    return type(size) is int and size >= MANY_AT_ONCE
 
 
 def _made(method: Any, bits: Any) -> Any:
-    return _native.drawn(method, bits, type(method.__self__) is np.random.RandomState)
+    return core().drawn(method, bits, type(method.__self__) is np.random.RandomState)
 
 
 @cache
@@ -88,7 +126,7 @@ def _layers(normal: bool) -> None:
     from lazynp.namespace.draws import ziggurats
 
     of = ziggurats.NORMAL if normal else ziggurats.EXPONENTIAL
-    _native.set_layers(normal, *ziggurats.layers(of, _native.Script))
+    core().set_layers(normal, *ziggurats.layers(of, core().Script))
 
 
 def _agrees(kind: Any, name: str) -> bool:

@@ -52,7 +52,8 @@ class Draw:
     def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
         self._public = public
         self.__wrapped__ = function
-        self._function = native.drawn(function)  # what draws as it does, where there is such a thing
+        self.waits = native.waits(function)  # what draws as it does is not there yet
+        self._function = function if self.waits else native.drawn(function)
         self.__name__ = self.__qualname__ = name
         self._writes = (0,) if name in _WRITING else ()
 
@@ -66,7 +67,16 @@ class Draw:
             devices.gpus.count_on_host(f"random.{self.__name__}", found)
         return found
 
+    def soon(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what draws from this call on, if it is known now; else None."""
+        found = native.soon(self.__wrapped__, args, kwargs)
+        if found is not None:
+            self._function, self.waits = found, False
+        return found
+
     def _by_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.waits:
+            self.soon(*args, **kwargs)
         function = self._function
         if not self._writes and config.at_hand and _is_plain(map(type, args)) and (not kwargs or _is_plain(map(type, kwargs.values()))):
             value = function(*args, **kwargs)
@@ -84,7 +94,12 @@ class Draw:
 
 def _draw(value: Callable[..., Any], name: str, public: bool) -> Any:
     draw = Draw(value, name, public)
-    return core.function(draw, draw._function, f"draw {name}", frozenset()) if name in _NUMBERS else draw
+    if name not in _NUMBERS:
+        return draw
+    function = core.function(draw, draw._function, f"draw {name}", frozenset())
+    if draw.waits:
+        core.draws_later(function)
+    return function
 
 
 def _wrapped(value: Any) -> Any:
