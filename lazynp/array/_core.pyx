@@ -155,7 +155,7 @@ cdef extern from "counting.h":
     void c_draws_later "draws_later"(object)
     PyObject* soon_name
     void clip_fill(object, object, object)
-    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int, int, int)
+    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int, int, int, int)
     int ufunc_bind(object, object, int, int, int, int, int, int, int) except -1
     PyObject* at_call_of(object, object)
     int compiled_call(const char*, object, PyObject*, object, int)
@@ -665,7 +665,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, SCANS if name == "accumulate" else NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS, name == "reduce"))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, SCANS if name == "accumulate" else NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS, name == "reduce", False))
 
 
 def bind(ufunc, theirs, real, costly, rounds, compiled):
@@ -761,11 +761,11 @@ def words(refusal):
     refusal_method = _keep(refusal)
 
 
-def function(slow, theirs, name, own, least=1, bint kernels=False):
+def function(slow, theirs, name, own, least=1, bint kernels=False, bint unloaded=False):
     """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
 
     ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``kernels``: of large arrays
-    ``slow`` has another answer, or has it sooner.
+    ``slow`` has another answer, or has it sooner; ``unloaded``: ``slow()`` gives it, when it is first wanted.
     """
     cdef Reduction* reduction = NULL
     cdef Matrices* matrices = NULL
@@ -795,12 +795,12 @@ def function(slow, theirs, name, own, least=1, bint kernels=False):
         if noted_method == NULL:
             noted_method = _keep(type(slow).noted)
     if (python or kind == COUNTED) and error_variable == NULL:
-        return slow
+        return slow() if unloaded else slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
     cdef int recorded = _RECORDED.get(name, NOT_RECORDED) if numpys_own or stands_for_it or in_their_place or isinstance(theirs, MethodDescriptorType) else NOT_RECORDED
     if name == "sort" and not numpys_own:
         recorded = NOT_RECORDED  # the method writes
-    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS), kernels)
+    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS), kernels, unloaded)
 
 
 cdef int operators_known = 0
@@ -814,7 +814,7 @@ def layouts(of):
         for k in range(BINARIES):
             if k != MATMUL:
                 theirs = divmod if k == DIVMOD else getattr(operator, f"__{slot_name(k).decode()}__")
-                operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2, False))
+                operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2, False, False))
         operators_known = 1
     functions_forget()
 

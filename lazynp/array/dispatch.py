@@ -57,7 +57,7 @@ BY_KERNELS: Final = frozenset(
 )  # fmt: skip
 
 # Among them those of which the native core can: arrays of numbers, and what asks for an error state that is not changed there.
-_CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "isclose", "allclose", "realize"})
+CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "isclose", "allclose", "realize"})
 
 
 def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
@@ -140,10 +140,10 @@ _first: Final[dict[Any, Any]] = {}
 def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: frozenset[str] = frozenset()) -> Any:
     """Let NumPy answer for a public function of ours where everything is at hand; ``own`` are keywords that NumPy's has not."""
     found = _first.get(function) if isinstance(function, FunctionType) or hasattr(type(function), "at_hand") else None
+    if found is None and isinstance(function, FunctionType):
+        found = _promised.get(theirs)
     if found is None:
-        known = getattr(theirs, "__name__", name)
-        if module == "lazynp" and getattr(np, known, None) is theirs:
-            name = known  # whichever of two names, `concat` and `concatenate`, is asked for first
+        name = _known_as(name, theirs, module)
         found = _letting_numpy(name, function, theirs, module, own)
         if found is not function:
             core.stand_for(found, theirs)
@@ -152,21 +152,74 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: fr
     return found
 
 
+def promised(name: str, load: Callable[[], Any], theirs: Any, module: str = "lazynp", own: frozenset[str] = frozenset()) -> Any:
+    """``first`` for a function in Python that ``load()`` gives: when NumPy does not answer, or something is asked of it."""
+    found = _promised.get(theirs)
+    if found is not None:
+        return found
+    name = _known_as(name, theirs, module)
+    answering = _answering(name, theirs, module)
+
+    def slow() -> Any:
+        function = load()
+        made: Any = found
+        if made is None:  # the core wants it at once
+            made = _first.get(function)
+        else:
+            _first[function] = made
+        return _in_front(name, function, answering, own, [made])
+
+    found = core.function(slow, answering, name, own, _least(name), name in BY_KERNELS, True)
+    if type(found) is FunctionType:  # the class that a function of the core tells of is that of the one in Python
+        return found
+    core.stand_for(found, theirs)
+    _promised[theirs] = _first[found] = found
+    return found
+
+
+_promised: Final[dict[Any, Any]] = {}
+
+
+def _known_as(name: str, theirs: Any, module: str) -> str:
+    """One of two names, `concat` and `concatenate`, whichever is asked for first."""
+    known: str = getattr(theirs, "__name__", name)
+    return known if module == "lazynp" and getattr(np, known, None) is theirs else name
+
+
+def _answering(name: str, theirs: Any, module: str) -> Any:
+    return _INSTEAD[name] if name in _INSTEAD and module == "lazynp" else theirs
+
+
+def _least(name: str) -> int:
+    """How many arrays must be among the arguments."""
+    return 1 if name in GROWING or name in _WIDENING or name in SIZES or name in _LIKE or name in CORES_OWN else 0
+
+
 def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: frozenset[str]) -> Any:
-    if name in _INSTEAD and module == "lazynp":
-        theirs = _INSTEAD[name]
-    elif name in _CORES_OWN and module == "lazynp":
+    if name in CORES_OWN and module == "lazynp":
         return core.function(function, theirs, name, own, 1, name in BY_KERNELS)
+    theirs = _answering(name, theirs, module)
     if hasattr(type(function), "at_hand"):  # it does what follows itself
         return core.function(function, theirs, name, own, 0)
     if not isinstance(function, FunctionType | staticmethod) or module not in MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
         return function
+    itself: list[Any] = []
+    made = core.function(
+        _in_front(name, function, theirs, own, itself), _ZEROS.get(name, theirs), name, own, _least(name), name in BY_KERNELS
+    )
+    itself.append(made)
+    return made
+
+
+def _in_front(name: str, function: Any, theirs: Any, own: frozenset[str], itself: list[Any]) -> Any:
+    """What is called where the core does not answer: it lets NumPy do so, or else ``function``; ``itself`` is the core's function."""
+    if name in CORES_OWN:
+        return function
     if name in SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
-        made = type(function)(made) if isinstance(function, staticmethod) else made
-        return core.function(made, _ZEROS.get(name, theirs), name, own)
+        return type(function)(made) if isinstance(function, staticmethod) else made
     directly = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     answered: Callable[..., Any] = growing if name in GROWING else widening if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
@@ -177,15 +230,14 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         if kernels and any_large(args, kwargs):
             return by_kernels(function, args, kwargs)
         if kernels and at_hand_first(args):
-            return made(*args, **kwargs)
+            return itself[0](*args, **kwargs)
         if config.at_hand and (not kwargs or own.isdisjoint(kwargs)):
             found = answered(directly, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
 
-    made = core.function(call, theirs, name, own, 0 if answered is answer else 1, kernels)
-    return made
+    return call
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:

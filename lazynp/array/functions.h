@@ -33,7 +33,7 @@ typedef PyObject* (*Direct)(PyArrayObject*);
 typedef struct Function {
     PyObject_HEAD
     vectorcallfunc vector;
-    PyObject *theirs, *slow;
+    PyObject *theirs, *slow; /* the second one is asked for by `slow_of` */
     PyObject* method; /* of arrays, which is all that `theirs` calls; may be NULL */
     Reduction* reduction;
     Matrices* matrices; /* one, or two of which the first is for vectors */
@@ -51,6 +51,7 @@ typedef struct Function {
     int silent;   /* NumPy tells of no floating-point errors of it */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int kernels;  /* of large arrays kernels find another answer than NumPy, or find it sooner */
+    int unloaded; /* `slow` gives the function in Python when it is called, once: its module is not loaded for what NumPy answers */
     int later;    /* of a draw: what draws sooner is not there yet */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
@@ -59,6 +60,23 @@ typedef struct Function {
     struct Function* next; /* of all that were made */
 } Function;
 static Function* functions_made;
+
+/* The function in Python (borrowed); NULL with an exception where its module does not load. */
+static inline PyObject* slow_of(Function* self) {
+    PyObject* found;
+    if (!self->unloaded) return self->slow;
+    if ((found = PyObject_CallNoArgs(self->slow)) == NULL) return NULL;
+    if (!self->unloaded) return Py_DECREF(found), self->slow; /* another thread was sooner */
+    self->unloaded = 0;
+    Py_SETREF(self->slow, found);
+    return self->slow;
+}
+
+static PyObject* slow_answer(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject *slow = slow_of(self), *found = slow ? PyObject_Vectorcall(Py_NewRef(slow), args, (size_t)n, names) : NULL;
+    Py_XDECREF(slow);
+    return found;
+}
 
 /* What NumPy's C code does with one array, without the way through its functions. */
 static PyObject* direct_ravel(PyArrayObject* x) {
@@ -936,7 +954,7 @@ static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n
         Py_XDECREF(theirs);
     }
     Py_XDECREF(r);
-    return found || PyErr_Occurred() ? found : PyObject_Vectorcall(self->slow, args, (size_t)n, NULL);
+    return found || PyErr_Occurred() ? found : slow_answer(self, args, n, NULL);
 }
 
 /* What an operand shows, of any size, if it exists, or the number or slice that it is (borrowed); NULL for all others. */
@@ -1156,7 +1174,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
         case LIBRARY:
             break;
         case RESIZED: /* `theirs` where more than the caller has the array */
-            return PyObject_Vectorcall(n && Py_REFCNT(args[0]) > CALLERS ? self->theirs : self->slow, args, (size_t)n, names);
+            return n && Py_REFCNT(args[0]) > CALLERS ? PyObject_Vectorcall(self->theirs, args, (size_t)n, names) : slow_answer(self, args, n, names);
         case COUNTED:
             if ((found = counted_answer(self, args, n, names)) || PyErr_Occurred()) return found;
             goto slow;
@@ -1330,7 +1348,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
     else found = asked(self->theirs, args, n, names, least, self->listens, self->kind, first);
     if (found || PyErr_Occurred()) return found;
 slow:
-    return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
+    return slow_answer(self, args, n, names);
 }
 
 /* Calls that are recorded ---------------------------------------------------------------------------------------------------------------- */
@@ -2250,7 +2268,7 @@ static PyObject* function_called(PyObject* callable, PyObject* const* args, size
         Py_ssize_t k = 0;
         for (int done = 1; names == NULL && k < n && (done = is_number_class(Py_TYPE(args[k])) ? 1 : array_settled(args[k])); k++)
             if (done < 0) return NULL;
-        if (k < n || n == 0 || names) return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
+        if (k < n || n == 0 || names) return slow_answer(self, args, n, names);
         if (n == 1) return Py_NewRef(args[0]);
         found = PyTuple_New(n);
         for (k = 0; found && k < n; k++) PyTuple_SET_ITEM(found, k, Py_NewRef(args[k]));
@@ -2276,7 +2294,8 @@ static PyObject* refused(PyObject* callable, PyObject* const* args, Py_ssize_t n
         int fine = 1;
         for (Py_ssize_t k = 0; k < n; k++) PyTuple_SET_ITEM(given, k, Py_NewRef(args[k]));
         for (Py_ssize_t k = 0; fine && names && k < PyTuple_GET_SIZE(names); k++) fine = PyDict_SetItem(named, PyTuple_GET_ITEM(names, k), args[n + k]) == 0;
-        if (fine) said = PyObject_CallFunctionObjArgs(refusal_method, ((Function*)callable)->slow, given, named, error, NULL);
+        PyObject* slow = fine ? slow_of((Function*)callable) : NULL;
+        if (slow) said = PyObject_CallFunctionObjArgs(refusal_method, slow, given, named, error, NULL);
     }
     Py_XDECREF(given), Py_XDECREF(named);
     PyErr_Clear(); /* of who was asked: what is known is said */
@@ -2359,7 +2378,7 @@ static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t 
         return foreign_result(found);
     }
 slow:
-    return PyObject_Vectorcall(((Function*)callable)->slow, args, (size_t)n, names);
+    return slow_answer((Function*)callable, args, n, names);
 }
 
 /* Ufuncs --------------------------------------------------------------------------------------------------------------------------- */
@@ -2719,12 +2738,12 @@ static PyObject* function_getattro(PyObject* self, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
     if (text == NULL) return NULL;
     if (((Function*)self)->plain && strcmp(text, "__wrapped__") == 0) return PyErr_SetObject(PyExc_AttributeError, name), NULL;
-    if (((Function*)self)->plain && strcmp(text, "__signature__") == 0) return function_signature(((Function*)self)->slow, name);
+    if (((Function*)self)->plain && strcmp(text, "__signature__") == 0) return slow_of((Function*)self) ? function_signature(((Function*)self)->slow, name) : NULL;
     if (strncmp(text, "__reduce", 8) == 0 || strcmp(text, "__get__") == 0 || strcmp(text, "__call__") == 0) return PyObject_GenericGetAttr(self, name);
-    return PyObject_GetAttr(((Function*)self)->slow, name);
+    return slow_of((Function*)self) ? PyObject_GetAttr(((Function*)self)->slow, name) : NULL;
 }
 
-static int function_setattro(PyObject* self, PyObject* name, PyObject* value) { return PyObject_SetAttr(((Function*)self)->slow, name, value); }
+static int function_setattro(PyObject* self, PyObject* name, PyObject* value) { return slow_of((Function*)self) ? PyObject_SetAttr(((Function*)self)->slow, name, value) : -1; }
 
 static PyObject* function_get(PyObject* self, PyObject* object, PyObject* type) {
     (void)type;
@@ -2733,7 +2752,8 @@ static PyObject* function_get(PyObject* self, PyObject* object, PyObject* type) 
 
 static PyObject* function_reduce(PyObject* self, PyObject* none) {
     (void)none;
-    PyObject* slow = ((Function*)self)->slow;
+    PyObject* slow = slow_of((Function*)self);
+    if (slow == NULL) return NULL;
     if (!PyFunction_Check(slow) && !PyObject_TypeCheck(slow, &PyStaticMethod_Type)) return PyObject_CallMethod(slow, "__reduce__", NULL);
     return PyObject_GetAttrString(self, "__qualname__"); /* found by its name, as functions are */
 }
@@ -2748,9 +2768,9 @@ static void function_dealloc(PyObject* self) {
     PyObject_Free(self);
 }
 
-static PyObject* function_repr(PyObject* self) { return PyObject_Repr(((Function*)self)->slow); }
+static PyObject* function_repr(PyObject* self) { return slow_of((Function*)self) ? PyObject_Repr(((Function*)self)->slow) : NULL; }
 
-static PyObject* function_doc(PyObject* self, void* closure) { return (void)closure, PyObject_GetAttrString(((Function*)self)->slow, "__doc__"); }
+static PyObject* function_doc(PyObject* self, void* closure) { return (void)closure, slow_of((Function*)self) ? PyObject_GetAttrString(((Function*)self)->slow, "__doc__") : NULL; }
 
 /* Tables that a library keeps by NumPy's functions, and asks with NumPy's, are filled and asked by programs with ours, and the other way
    round: they are equal as keys. */
@@ -2786,7 +2806,7 @@ static void functions_forget(void) {
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked, int positional, int kernels) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked, int positional, int kernels, int unloaded) {
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
@@ -2801,7 +2821,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->reduction = reduction;
     made->least = least;
     made->listens = listens;
-    made->plain = plain, made->later = 0;
+    made->plain = plain, made->unloaded = unloaded, made->later = 0;
     made->own = own == Py_None ? NULL : Py_NewRef(own);
     made->direct = direct;
     made->matrices = matrices;
@@ -2895,7 +2915,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout == 2 && !theirs->core_enabled) two_loops_add(theirs);
     self->multiplies = self->product && strcmp(theirs->name, "matmul") == 0;
     if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout <= 2 && theirs->nin <= 3 && !theirs->core_enabled && self->calls == NULL)
-        self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin, 0);
+        self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin, 0, 0);
     if (PyErr_Occurred()) return -1;
     if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
     self->loops = PyMem_Malloc(sizeof(Loops));

@@ -80,6 +80,10 @@ LATER: Final = {
 }
 
 
+# Of these modules functions are NumPy's work by design, and say so.
+_AT_ONCE: Final = frozenset({"coverage", *[f"routines.{module}" for module in ("polynomials", "index_arrays", "files", "printing")]})
+
+
 def answers(name: str) -> bool:
     """Tell whether lazynp has an own object of this name."""
     return name in ALL or name in LATER
@@ -87,8 +91,11 @@ def answers(name: str) -> bool:
 
 def on_demand(name: str) -> Any:
     """Make what lazynp has under this name ready for users; its module is loaded where it is not yet."""
-    found = ALL[name] if name in ALL else import_module(f"lazynp.namespace.{LATER[name]}").FUNCTIONS[name]
-    return fallback.published(name, found, "lazynp")
+    if name in ALL:
+        return fallback.published(name, ALL[name], "lazynp")
+    home = f"lazynp.namespace.{LATER[name]}"
+    found = None if LATER[name] in _AT_ONCE else fallback.promised(name, home, "lazynp")
+    return fallback.published(name, import_module(home).FUNCTIONS[name], "lazynp") if found is None else found
 
 
 _SUBMODULES: Final = (

@@ -460,7 +460,7 @@ def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
     return found
 
 
-def published(name: str, value: Any, module: str) -> Any:
+def _presented(name: str, value: Any, module: str) -> Any:
     """Give a function of ours the name and module that users know it by, where pickle finds it, NumPy's signature and its help text.
 
     NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
@@ -477,7 +477,6 @@ def published(name: str, value: Any, module: str) -> Any:
         if value.__name__ != name and value.__name__.rstrip("_") == name:
             value.__name__ = name
         value.__qualname__ = value.__name__
-    own = standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), {})
     theirs = _theirs(name, module)
     innermost = value
     if type(theirs) is _DISPATCHED and hasattr(value, "__code__") and (module == "lazynp" or not hasattr(value, "_implementation")):
@@ -487,7 +486,30 @@ def published(name: str, value: Any, module: str) -> Any:
     nested = inner is None and type(innermost) is FunctionType and innermost.__code__.co_qualname != name
     if nested and type(theirs) in (_DISPATCHED, FunctionType):
         innermost.__wrapped__ = theirs  # whose source is that of a function of this name
-    return dispatch.first(name, _with_overrides(value, name, theirs), theirs, module, frozenset(own))
+    return _with_overrides(value, name, theirs)
+
+
+def published(name: str, value: Any, module: str) -> Any:
+    """Make what we have under a name ready for users, who get NumPy's answer first."""
+    return dispatch.first(name, _presented(name, value, module), _theirs(name, module), module, _own_keywords(name, module))
+
+
+def promised(name: str, home: str, module: str, table: str = "FUNCTIONS") -> Any:
+    """The same of a function in the ``table`` of a module, which is loaded where NumPy's answer will not do; None of what is none."""
+    theirs = _theirs(name, module)
+    if type(theirs) is not _DISPATCHED or (name in dispatch.NOT_AT_HAND and name not in dispatch.CORES_OWN):
+        return None
+
+    def load() -> Any:
+        return _presented(name, getattr(import_module(home), table)[name], module)
+
+    return dispatch.promised(name, load, theirs, module, _own_keywords(name, module))
+
+
+def _own_keywords(name: str, module: str) -> frozenset[str]:
+    return frozenset(standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), ()))
+
+
 
 
 def _theirs(name: str, module: str) -> Any:
@@ -629,6 +651,9 @@ class Submodule(ModuleType):
         if name.startswith("__") and name not in ("__all__", "__doc__"):
             raise AttributeError(f"module 'numpy{self.__name__[6:]}' has no attribute {name!r}")
         path = names_in(self)["_path"]
+        if name in _PROMISED.get(path, ()):
+            value = names_in(self)[name] = promised(name, *_OWN[path][:1], self.__name__, _OWN[path][1])
+            return value
         own = _own(path)
         theirs = import_module(f"numpy.{path}")
         if name in own:
@@ -662,6 +687,9 @@ _OWN: Final = {
     "ctypeslib": ("lazynp.namespace.submodules.ctypeslib", "FUNCTIONS"),
     **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.submodules.polynomial", "FUNCTIONS")),
 }
+
+# Functions whose module is loaded where NumPy's answer will not do.
+_PROMISED: Final = {"linalg": frozenset({"cholesky", "det", "inv", "matrix_power", "norm", "solve"})}
 
 # Submodules that are packages of ours: they have modules beside NumPy's names.
 _PACKAGES: Final = ("testing",)

@@ -16,10 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-SOON = 500
+SOON = 1000
 """Calls of a method, by all generators, that NumPy does: loading what comes in its place, and comparing it, takes as long."""
-MANY_AT_ONCE: Final = 20_000
-"""Numbers of one call, with which that pays at once."""
+ZIGGURATS: Final = 10
+"""Times as long, where the layers of a ziggurat have to be found."""
+NUMBERS: Final = 16
+"""Numbers of one call that count as much as a call."""
 
 SEED: Final = 30
 MANY: Final = 5000
@@ -88,22 +90,31 @@ def drawn(method: Any) -> Any:
 
 
 def waits(method: Any) -> bool:
-    """Tell whether NumPy does the first calls of a method that may be drawn in C."""
+    """Tell whether NumPy does the next calls of a method that may be drawn in C."""
     known = _known(method)
-    return known is not None and _calls[known] < SOON
+    return known is not None and _calls[known] < _enough(*known)
 
 
 def soon(method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what draws as such a method from this call on; None where that is not known yet."""
     known = type(method.__self__), method.__name__
-    _calls[known] += SOON if any(map(_is_many, (*args, *kwargs.values()))) else 1
-    return drawn(method) if _calls[known] >= SOON else None
+    _calls[known] += 1 + max(map(_numbers, (*args, *kwargs.values())), default=0) // NUMBERS
+    return drawn(method) if _calls[known] >= _enough(*known) else None
 
 
-def _is_many(size: Any) -> bool:
+def _enough(kind: type, name: str) -> int:
+    return SOON * ZIGGURATS if _is_of_ziggurat(kind, name) else SOON
+
+
+def _is_of_ziggurat(kind: type, name: str) -> bool:
+    return kind is np.random.Generator and name.endswith(("normal", "exponential"))
+
+
+def _numbers(size: Any) -> int:
+    """How many numbers are asked for, if an argument is their shape."""
     if type(size) is tuple and all(type(x) is int for x in size):
-        return prod(size) >= MANY_AT_ONCE
-    return type(size) is int and size >= MANY_AT_ONCE
+        return prod(size)
+    return size if type(size) is int else 0
 
 
 def _made(method: Any, bits: Any) -> Any:
@@ -114,7 +125,7 @@ def _made(method: Any, bits: Any) -> Any:
 def usable(kind: type, name: str) -> bool:
     """Tell whether a method draws what NumPy's does."""
     try:
-        if kind is np.random.Generator and name.endswith(("normal", "exponential")):
+        if _is_of_ziggurat(kind, name):
             _layers(name.endswith("normal"))
         return _agrees(kind, name)
     except Exception:  # whatever another NumPy says to it
