@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -106,3 +107,57 @@ def test_nothing_is_copied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, outside = operands(np)
     CALLS[name](np, *given)
     assert not copies and len(outside) == 4
+
+
+# Another thread sends a signal where this one computes, whose handler raises; then NumPy writes what was read.
+STOPPED: Final = """
+import signal, sys, threading
+import numpy
+import lazynp as np
+from lazynp.array import core
+
+class Stop(Exception):
+    pass
+
+def stops(*_):
+    raise Stop
+
+def rings():
+    while True:
+        ready.acquire()
+        signal.pthread_kill(main, signal.SIGUSR1)
+        done.set()
+
+signal.signal(signal.SIGUSR1, stops)
+sys.setswitchinterval(1000)  # another thread runs where this one computes, or waits, and nowhere else
+ready, done, main = threading.Semaphore(0), threading.Event(), threading.get_ident()
+threading.Thread(target=rings, daemon=True).start()
+core.pauses(1)
+
+def added(lent, p):
+    p += lent
+
+for statement in added, lambda lent, p: np.multiply(lent, 2.0, out=p), lambda lent, p: np.add(lent, p, out=p):
+    found, inside = set(), 0
+    for _ in range(50):
+        memory, p = numpy.ones(3_000_000), np.realize(np.zeros(3_000_000) + 0)
+        lent, ended = np.asarray(memory), False
+        done.clear()
+        ready.release()
+        try:
+            statement(lent, p)
+            ended = True
+            done.wait()  # else the signal comes here
+        except Stop:
+            inside += not ended
+        done.wait()
+        memory[:] = 1000
+        found.update(numpy.asarray(p)[::1000].tolist())
+        if inside == 3:
+            break
+    assert inside == 3 and found <= {0.0, 1.0, 2.0}, (inside, found)
+"""
+
+
+def test_an_update_that_is_stopped_reads_nothing_later() -> None:
+    subprocess.run([sys.executable, "-c", STOPPED], check=True, timeout=120)
