@@ -852,7 +852,7 @@ def clips(both, low, high):
 
 
 def draws_later(function):
-    """Have ``soon`` of what a function of ``function`` calls say, at each call, what draws from then on."""
+    """Have ``soon`` of what a function of ``function`` calls say, now and then, what draws from then on."""
     c_draws_later(function)
 
 

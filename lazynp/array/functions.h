@@ -52,7 +52,7 @@ typedef struct Function {
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int kernels;  /* of large arrays kernels find another answer than NumPy, or find it sooner */
     int unloaded; /* `slow` gives the function in Python when it is called, once: its module is not loaded for what NumPy answers */
-    int later;    /* of a draw: what draws sooner is not there yet */
+    int later;    /* of a draw for which there may be something that draws sooner: calls until that is asked for */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* stands_for; /* NumPy's function of that name, which it is equal to; may be NULL */
@@ -1085,11 +1085,27 @@ static int any_large(PyObject* const* args, Py_ssize_t n, int deep) {
 }
 
 static PyObject* soon_name;
+#define DRAWS 16        /* calls that are counted at a time */
+#define DRAWS_MANY 4096 /* numbers that may count as more */
 
-/* A draw is made for the first times: whether what draws sooner is called from now on is for Python to say; -1 with an exception. */
+static inline int draws_many(PyObject* x) {
+    int overflow;
+    return PyLong_AsLongLongAndOverflow(x, &overflow) >= DRAWS_MANY || overflow > 0;
+}
+
+/* Whether a draw is to be told of: the last of some, or one of many numbers. */
+static inline int draw_counts(Function* self, PyObject* const* args, Py_ssize_t total) {
+    if (--self->later == 0) return 1;
+    for (Py_ssize_t k = 0; k < total; k++)
+        if (PyTuple_CheckExact(args[k]) || (PyLong_CheckExact(args[k]) && draws_many(args[k]))) return 1;
+    return 0;
+}
+
+/* Whether what draws sooner is called from now on is for Python to say; -1 with an exception. */
 static int draw_now(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject *asked = PyObject_GetAttr(self->slow, soon_name), *found = asked ? PyObject_Vectorcall(asked, args, (size_t)n, names) : NULL;
     Py_XDECREF(asked);
+    self->later = DRAWS;
     if (found == NULL) return -1;
     if (found == Py_None) return Py_DECREF(found), 0;
     self->later = 0;
@@ -1261,7 +1277,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             break;
         case DRAW:
             if (limit_now() == 0) goto slow;
-            if (self->later && draw_now(self, args, n, names) < 0) return NULL;
+            if (self->later && draw_counts(self, args, total) && draw_now(self, args, n, names) < 0) return NULL;
             least = 0;
             break;
         case RANGE:
@@ -2832,9 +2848,9 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     return (PyObject*)made;
 }
 
-/* What draws sooner than NumPy's method is asked for at each call, until it is there. */
+/* What draws sooner than NumPy's method is asked for now and then, until it is there. */
 static void draws_later(PyObject* function) {
-    if (Py_TYPE(function) == &builtin_type) ((Function*)function)->later = ((Function*)function)->kind == DRAW;
+    if (Py_TYPE(function) == &builtin_type) ((Function*)function)->later = ((Function*)function)->kind == DRAW ? DRAWS : 0;
 }
 
 /* Before anything has it as a key. */

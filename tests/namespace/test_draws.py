@@ -17,7 +17,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.namespace.draws import native, ziggurats
+from lazynp.namespace.draws import native, trials, ziggurats
 
 SIZES: list[Any] = [None, 0, 1, 2, 31, 32, 33, 255, 256, 257, 5000, 10**5, (), (3, 5), (2, 0), (7, 11, 13), [4, 5], numpy.int64(9)]
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
@@ -93,7 +93,7 @@ def legacy_pair(seed: int, before: int = 0) -> tuple[Any, Any]:
 
 
 def state(rng: Any) -> Any:
-    return native.state(getattr(rng, "_generator", rng))
+    return trials.state(getattr(rng, "_generator", rng))
 
 
 def same(ours: Any, theirs: Any, name: str, *args: Any, **kwargs: Any) -> None:
@@ -293,29 +293,29 @@ def test_which_are_native() -> None:
 
 
 FIRST: list[tuple[str, str, tuple[Any, ...]]] = [
-    *[("default_rng", name, calls[1]) for name, calls in native.GENERATOR.items() if name != "shuffle"],
-    *[("RandomState", name, calls[1]) for name, calls in native.LEGACY.items() if name != "shuffle"],
+    *[("default_rng", name, calls[1]) for name, calls in trials.GENERATOR.items() if name != "shuffle"],
+    *[("RandomState", name, calls[1]) for name, calls in trials.LEGACY.items() if name != "shuffle"],
 ]
 
 
 @pytest.mark.skipif(native.core() is None, reason="draws are not built here")
 @pytest.mark.parametrize(("maker", "name", "args"), FIRST, ids=[f"{maker}-{name}" for maker, name, _ in FIRST])
 def test_numpy_draws_the_first_times(monkeypatch: pytest.MonkeyPatch, maker: str, name: str, args: tuple[Any, ...]) -> None:
-    monkeypatch.setattr(native, "SOON", 3)
+    monkeypatch.setattr(native, "SOON", 3 * native.COUNTED)
     monkeypatch.setattr(native, "_calls", Counter())
     ours, theirs = (getattr(module.random, maker)(5) for module in (lazynp, numpy))
     waited = 0
-    while waited < 50 and (same(ours, theirs, name, *args), getattr(ours, name).waits)[1]:
+    while waited < 1000 and (same(ours, theirs, name, *args), getattr(ours, name).waits)[1]:
         waited += 1
-    assert waited == (29 if maker == "default_rng" and name.endswith(("normal", "exponential")) else 2)
+    assert waited == (30 if maker == "default_rng" and name.endswith(("normal", "exponential")) else 3) * native.COUNTED - 1
     same(ours, theirs, name, *args)
     assert not getattr(getattr(lazynp.random, maker)(5), name).waits  # nor do those of other generators
 
 
 @pytest.mark.skipif(native.core() is None, reason="draws are not built here")
-@pytest.mark.parametrize("size", [native.NUMBERS * 30, (2, native.NUMBERS * 30)])
+@pytest.mark.parametrize("size", [8000, (80, 100)])
 def test_numpy_does_not_draw_many(monkeypatch: pytest.MonkeyPatch, size: Any) -> None:
-    monkeypatch.setattr(native, "SOON", 3)
+    monkeypatch.setattr(native, "SOON", 3 * native.COUNTED)
     monkeypatch.setattr(native, "_calls", Counter())
     ours, theirs = pair(5)
     same(ours, theirs, "normal", size=3)

@@ -7,8 +7,6 @@ and the state NumPy leaves; what was not built, and what did not draw as NumPy d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from copy import deepcopy
 from functools import cache
 from importlib import import_module
 from math import prod
@@ -16,48 +14,26 @@ from typing import Any, Final
 
 import numpy as np
 
-SOON = 1000
+SOON = 500
 """Calls of a method, by all generators, that NumPy does: loading what comes in its place, and comparing it, takes as long."""
 ZIGGURATS: Final = 10
 """Times as long, where the layers of a ziggurat have to be found."""
 NUMBERS: Final = 16
 """Numbers of one call that count as much as a call."""
+COUNTED: Final = 16
+"""Calls that the native core tells of at a time."""
 
-SEED: Final = 30
-MANY: Final = 5000
-"""Numbers of a ziggurat: with this seed some are of the tail, on both sides of the normal one."""
-
-GENERATOR: Final[dict[str, list[tuple[Any, ...]]]] = {
-    "random": [(), (3,), ((2, 301),)],
-    "standard_normal": [(), (3,), (MANY,)],
-    "standard_exponential": [(), (3,), (MANY,)],
-    "uniform": [(), (-1, 2.5), (0.1, 0.7, (2, 301))],
-    "normal": [(), (0, 0.8, 3), (-1.7, 2.3, MANY)],
-    "exponential": [(), (0.3, 3), (2.9, MANY)],
-    "integers": [
-        *[(10,), (0, 10, 1), (-3, 10, 602), (-5, 3 << 30, 601), (0, 1 << 32, 7)],
-        *[(1 << 40,), (0, 1 << 40, 3), (-1 << 62, 1 << 61, (2, 301)), (-1 << 63, (1 << 63) - 1, 2)],
-    ],
-    "choice": [(10,), (10, 3), (10, (2, 301)), (np.arange(7.0), (5, 3))],
-    "permutation": [(2,), (3,), (1027,)],
-    "shuffle": [(np.arange(n, dtype=dtype),) for n, dtype in [(2, np.int64), (1027, np.float64)]],
-}
-LEGACY: Final[dict[str, list[tuple[Any, ...]]]] = {
-    "random": [(), (3,), ((2, 301),)],
-    "random_sample": [(), (3,), ((2, 301),)],
-    "rand": [(), (3,), (2, 301)],
-    "uniform": [(), (-1, 2.5), (0.1, 0.7, (2, 301))],
-    "standard_normal": [(), (4,), (), ((2, 301),)],
-    "randn": [(), (4,), (), (2, 301)],
-    "normal": [(), (0, 0.8, 3), (), (-1.7, 2.3, (2, 301))],
-    "randint": [(10,), (0, 10, 1), (-3, 10, 602), (-5, 3 << 30, 601), (0, 1 << 32, 7)],
-    **{name: GENERATOR[name] for name in ("choice", "permutation", "shuffle")},
-}
-KINDS: Final[dict[type, tuple[type, dict[str, list[tuple[Any, ...]]]]]] = {
+GENERATOR: Final = (
+    "random", "standard_normal", "standard_exponential", "uniform", "normal", "exponential", "integers", "choice", "permutation", "shuffle",
+)  # fmt: skip
+LEGACY: Final = (
+    "random", "random_sample", "rand", "uniform", "standard_normal", "randn", "normal", "randint", "choice", "permutation", "shuffle",
+)  # fmt: skip
+KINDS: Final[dict[type, tuple[type, tuple[str, ...]]]] = {
     np.random.Generator: (np.random.PCG64, GENERATOR),
     np.random.RandomState: (np.random.MT19937, LEGACY),
 }
-"""The bit generator of each kind of generator, and calls that are compared with NumPy's."""
+"""The bit generator of each kind of generator, and the methods that are drawn in C."""
 
 
 @cache
@@ -96,9 +72,9 @@ def waits(method: Any) -> bool:
 
 
 def soon(method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what draws as such a method from this call on; None where that is not known yet."""
+    """Return what draws as such a method from this call on, some calls after the one before; None where that is not known yet."""
     known = type(method.__self__), method.__name__
-    _calls[known] += 1 + max(map(_numbers, (*args, *kwargs.values())), default=0) // NUMBERS
+    _calls[known] += COUNTED + max(map(_numbers, (*args, *kwargs.values())), default=0) // NUMBERS
     return drawn(method) if _calls[known] >= _enough(*known) else None
 
 
@@ -127,7 +103,9 @@ def usable(kind: type, name: str) -> bool:
     try:
         if _is_of_ziggurat(kind, name):
             _layers(name.endswith("normal"))
-        return _agrees(kind, name)
+        from lazynp.namespace.draws import trials
+
+        return trials.agrees(kind, KINDS[kind][0], name, _made)
     except Exception:  # whatever another NumPy says to it
         return False
 
@@ -138,26 +116,3 @@ def _layers(normal: bool) -> None:
 
     of = ziggurats.NORMAL if normal else ziggurats.EXPONENTIAL
     core().set_layers(normal, *ziggurats.layers(of, core().Script))
-
-
-def _agrees(kind: Any, name: str) -> bool:
-    bits, calls = KINDS[kind]
-    theirs, ours = kind(bits(SEED)), kind(bits(SEED))
-    draw: Callable[..., Any] = _made(getattr(ours, name), ours._bit_generator)
-    for args in calls[name]:
-        given, others = deepcopy(args), deepcopy(args)  # they may be written
-        found, expected = draw(*given), getattr(theirs, name)(*others)
-        if type(found) is not type(expected) or state(ours) != state(theirs):
-            return False
-        for x, y in zip(map(np.asarray, (found, *given)), map(np.asarray, (expected, *others)), strict=True):
-            if x.dtype != y.dtype or x.shape != y.shape or x.tobytes() != y.tobytes():
-                return False
-    return True
-
-
-def state(generator: Any) -> Any:
-    """The state of a generator, as what can be compared."""
-    if isinstance(generator, np.random.Generator):
-        return generator.bit_generator.state
-    name, key, *others = generator.get_state()
-    return name, key.tobytes(), others
