@@ -638,9 +638,9 @@ static void tape_splice(Chain* self, Chain* from, int k) {
     self->flat = 0;
 }
 
-/* Let go of operands that are steps now, and of their tapes. */
-static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
-    for (int k = 0, kept = 0, past = self->arrays; k < past; k++) { /* first the holes are closed */
+/* Close the holes that operands have left. */
+static void holes_close(Chain* self) {
+    for (int k = 0, kept = 0, past = self->arrays; k < past; k++) {
         int gone = self->array[k] == NULL && self->source[k] == NULL;
         if (gone) self->arrays--;
         for (int j = 0; !gone && kept < k && j < self->steps; j++)
@@ -648,6 +648,11 @@ static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
                 if (self->at[j].step.of[o].kind == OF_ARRAY && self->at[j].step.of[o].number == k) self->at[j].step.of[o].number = (short)kept;
         if (!gone) self->array[kept] = self->array[k], self->source[kept] = self->source[k], kept++;
     }
+}
+
+/* Let go of operands that are steps now, and of their tapes. */
+static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
+    holes_close(self);
     while (count--) { /* from here on code of a program's may run */
         tapes[count]->at[STEP_OF(cells[count])].cell = NULL, tapes[count]->cells--;
         cells[count]->before = NULL, cells[count]->offset = 0;
@@ -656,11 +661,40 @@ static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
     }
 }
 
+/* Let steps go that nobody wants any more, and with them what only they read: it is not computed. */
+static NOT_INLINED void unwanted_drop(Chain* self) {
+    PyArrayObject* arrays[CHAIN_ARRAYS + 1];
+    Cell* sources[CHAIN_ARRAYS + 1];
+    char read[CHAIN_ARRAYS + 1] = {0};
+    int count = 0;
+    Outs outs;
+    if (self->users != 1 || self->closed || self->cells == 0) return;
+    outs_of(self, &outs);
+    if (all_wanted(self, &outs)) return;
+    steps_drop(self, &outs);
+    if (self->users != 1) return; /* code of a program's has run, and computes it */
+    for (int k = 0; k < self->steps; k++)
+        for (int o = 0; o < self->at[k].step.loops->nin; o++)
+            if (self->at[k].step.of[o].kind == OF_ARRAY) read[self->at[k].step.of[o].number] = 1;
+    for (int k = 0; k < self->arrays; k++) {
+        if (read[k]) continue;
+        self->sources -= self->source[k] != NULL;
+        arrays[count] = self->array[k], sources[count++] = self->source[k];
+        self->array[k] = NULL, self->source[k] = NULL;
+    }
+    holes_close(self);
+    while (count--) {
+        Py_XDECREF(arrays[count]);
+        source_drop(sources[count]);
+    }
+}
+
 /* Have the operands of a tape of steps ready: those that older tapes compute for it alone become steps of it, the others are computed.  -1 where NumPy raises. */
 static NOT_INLINED int tape_ready(Chain* self) {
     Cell* cells[CHAIN_ARRAYS];
     Chain *tapes[CHAIN_ARRAYS], *from;
     int count = 0;
+    unwanted_drop(self);
     for (int k = 0; k < self->arrays; k++) {
         int failed = 0;
         if ((from = spliced(self, k)) == NULL || from->sources == 0) continue;

@@ -218,6 +218,23 @@ def test_what_nobody_has_is_not_computed() -> None:
     same(x, numpy.asarray(u) * numpy.asarray(v))
 
 
+@pytest.mark.parametrize("turns", [2, 3, TURN // 2])
+def test_what_only_that_reads_is_not_computed_either(turns: int) -> None:
+    """Tapes of whole functions, which one that several statements share reads."""
+    u, v = grid(lazynp), grid(lazynp, 1)
+
+    def program(xp: Any, u: Any, v: Any, turns: int, kept: int) -> Any:
+        all_of_them = [xp.cbrt(u) + xp.arctan(v) for _ in range(turns)]
+        return all_of_them[-kept:]
+
+    for _ in range(2):  # loops are compared
+        _, one = passes(lambda: program(lazynp, u, v, 1, 1))
+    for kept in 1, 2:
+        result, count = passes(lambda kept=kept: program(lazynp, u, v, turns, kept))
+        assert count == (one[0] + 2 * (kept - 1), 0)
+        same(result, program(numpy, numpy.asarray(u), numpy.asarray(v), turns, kept))
+
+
 @pytest.mark.parametrize("turns", [1, TURN // 2, 100])
 def test_loops_run_few_passes(turns: int) -> None:
     """A turn begins another tape when there are many steps, so that the tapes of a loop are alike."""
