@@ -10,7 +10,7 @@
 
 #define CHAIN_STEPS 500 /* of a tape: what a formula of some hundred operations has between them need not lie in memory */
 #define CHAIN_ARRAYS 64 /* that a tape reads */
-#define CHAIN_FEW 16       /* steps that a tape has room for in itself: most have fewer, and a page of memory that is touched first costs as much as fifty operations */
+#define CHAIN_FEW 24       /* steps that a tape has room for in itself: most have fewer, and a page of memory that is touched first costs as much as fifty operations */
 #define CHAIN_FEW_ARRAYS 8 /* arrays, likewise */
 #define CHAIN_SOME 80      /* steps that there is room for then */
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
@@ -33,6 +33,12 @@ typedef struct {
     short type, out; /* of its operands (of a mask see `operand_type`), and of its result */
     Operand of[OPERANDS];
 } Step; /* without padding, so that two may be compared byte by byte */
+
+static inline int same_step(const Step* one, const Step* other) {
+    uint64_t words[2][sizeof(Step) / 8];
+    memcpy(words[0], one, sizeof(Step)), memcpy(words[1], other, sizeof(Step));
+    return !((words[0][0] ^ words[1][0]) | (words[0][1] ^ words[1][1]) | (words[0][2] ^ words[1][2]));
+}
 
 static inline int operand_type(const Loops* loops, int type, int o) { return loops->chooses && o == 0 ? NPY_BOOL : type; }
 
@@ -90,6 +96,7 @@ typedef struct Chain {
     PyArrayObject** array; /* NULL where it is not known yet */
     Cell** source;         /* a cell that waits, whose array it is to be, or after which the array may be read */
     void* grown;           /* the memory of all these; NULL: `few` */
+    void* begins;          /* what the C library gave for this */
     int cells;    /* that have a step's value */
     int sources;  /* operands that wait themselves */
     int closed;   /* OPEN, or why it takes no further step */
@@ -169,20 +176,21 @@ static inline void source_drop(Cell* x) {
 }
 
 static Chain* chain_made(void) {
-    Chain* self = PyMem_Malloc(sizeof(Chain));
-    if (self == NULL) return NULL;
-    self->step_room = CHAIN_FEW, self->array_room = CHAIN_FEW_ARRAYS, self->grown = NULL;
+    void* begins = PyMem_Malloc(sizeof(Chain) + POOL_LINE);
+    Chain* self = (Chain*)(((uintptr_t)begins + POOL_LINE - 1) & ~(uintptr_t)(POOL_LINE - 1)); /* what belongs together lies in one line of the cache */
+    if (begins == NULL) return NULL;
+    self->begins = begins, self->step_room = CHAIN_FEW, self->array_room = CHAIN_FEW_ARRAYS, self->grown = NULL;
     self->at = self->few.at, self->value = self->few.value, self->array = self->few.array, self->source = self->few.source;
     return self;
 }
 
 static void chain_unmade(Chain* self) {
     PyMem_Free(self->grown);
-    PyMem_Free(self);
+    PyMem_Free(self->begins);
 }
 
 /* Have more room.  What was found of a tape before, by its address, is somewhere else then. */
-static NOT_INLINED int chain_grow(Chain* self, int steps) {
+static int chain_grow(Chain* self, int steps) {
     size_t some = steps > CHAIN_SOME ? CHAIN_STEPS : CHAIN_SOME, many = CHAIN_ARRAYS;
     StepAt* at = PyMem_Malloc(some * sizeof(StepAt) + (some + 1) * sizeof(Value) + (many + 1) * (sizeof(PyArrayObject*) + sizeof(Cell*)));
     Value* value = (Value*)(at + some);
@@ -197,11 +205,13 @@ static NOT_INLINED int chain_grow(Chain* self, int steps) {
     return 1;
 }
 
-/* Whether a tape has room for so many steps, or numbers, and arrays more. */
+/* Whether a tape has room for so many steps, numbers and arrays more. */
+static NOT_INLINED int chain_made_larger(Chain* self, int steps, int arrays) {
+    int all = (self->steps > self->numbers ? self->steps : self->numbers) + steps;
+    return all <= CHAIN_STEPS && self->arrays + arrays <= CHAIN_ARRAYS && chain_grow(self, all);
+}
 static inline int chain_holds(Chain* self, int steps, int arrays) {
-    steps += self->steps > self->numbers ? self->steps : self->numbers;
-    if (steps <= self->step_room && self->arrays + arrays <= self->array_room) return 1;
-    return steps <= CHAIN_STEPS && self->arrays + arrays <= CHAIN_ARRAYS && chain_grow(self, steps);
+    return (self->steps + steps <= self->step_room && self->numbers + steps <= self->step_room && self->arrays + arrays <= self->array_room) || chain_made_larger(self, steps, arrays);
 }
 
 static void chain_free(Chain* self) {

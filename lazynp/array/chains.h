@@ -56,8 +56,12 @@ static int sources_settle(Chain* self) {
 
 /* What somebody has, and what that reads. */
 static void outs_of(const Chain* self, Outs* outs) {
+    const StepAt* at = self->at;
     outs_begin(outs);
-    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->at[k].cell != NULL, outs->put[k] = NULL, outs->given[k] = 0, outs->is_over[k] = 0, outs->count += self->at[k].cell != NULL, outs->to[k] = NULL;
+    for (int k = 0; k < self->steps; k++) {
+        int had = at[k].cell != NULL;
+        outs->wanted[k] = (char)had, outs->count += had, outs->to[k] = NULL, outs->put[k] = NULL, outs->given[k] = 0, outs->is_over[k] = 0;
+    }
     outs_close(self, outs);
 }
 
@@ -661,6 +665,19 @@ static void splices_end(Chain* self, Cell** cells, Chain** tapes, int count) {
     }
 }
 
+/* Whether there is a step that neither a cell nor a later step reads. */
+static inline int any_unwanted(const Chain* self) {
+    const StepAt* at = self->at;
+    uint64_t read[CHAIN_STEPS / 64 + 1];
+    for (int k = 0; k <= self->steps / 64; k++) read[k] = 0;
+    for (int k = self->steps; k--;) {
+        if (at[k].cell == NULL && !(read[k / 64] >> k % 64 & 1)) return 1;
+        for (int o = 0; o < OPERANDS; o++)
+            if (at[k].step.of[o].kind == OF_STEP) read[at[k].step.of[o].number / 64] |= (uint64_t)1 << at[k].step.of[o].number % 64;
+    }
+    return 0;
+}
+
 /* Let steps go that nobody wants any more, and with them what only they read: it is not computed. */
 static NOT_INLINED void unwanted_drop(Chain* self) {
     PyArrayObject* arrays[CHAIN_ARRAYS + 1];
@@ -668,9 +685,8 @@ static NOT_INLINED void unwanted_drop(Chain* self) {
     char read[CHAIN_ARRAYS + 1] = {0};
     int count = 0;
     Outs outs;
-    if (self->users != 1 || self->closed || self->cells == 0) return;
+    if (self->users != 1 || self->closed || self->cells == 0 || !any_unwanted(self)) return;
     outs_of(self, &outs);
-    if (all_wanted(self, &outs)) return;
     steps_drop(self, &outs);
     if (self->users != 1) return; /* code of a program's has run, and computes it */
     for (int k = 0; k < self->steps; k++)
@@ -1367,12 +1383,12 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
 /* Append a step, whose value `cell` (NULL: nobody) has. */
 static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
     int k = self->steps++;
-    Step* step = &self->at[k].step;
+    StepAt* at = &self->at[k];
+    Step* step = &at->step;
     step->loops = loops, step->type = (short)type, step->out = loops->of[type].out;
     self->wide |= PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISCOMPLEX(step->out);
     memcpy(step->of, of, sizeof(step->of));
-    self->at[k].site = *site;
-    self->at[k].cell = cell, self->at[k].put = NULL;
+    at->site = *site, at->cell = cell, at->put = NULL;
     if (cell) cell->before = (Cell*)self, cell->offset = k, self->cells++;
 }
 
@@ -1655,7 +1671,9 @@ static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* 
         if (chain[o] == self) {
             of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
         } else if (array[o] || chain[o]) {
-            while (k < self->arrays && (self->array[k] != array[o] || self->source[k] != source[o])) k++;
+            PyArrayObject** arrays = self->array;
+            Cell** sources = self->source;
+            while (k < self->arrays && (arrays[k] != array[o] || sources[k] != source[o])) k++;
             if (k == self->arrays) {
                 self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)array[o]), self->source[k] = source[o] ? source_new((PyObject*)source[o]) : NULL;
                 self->arrays++, self->sources += source[o] != NULL;

@@ -63,7 +63,7 @@ static int hot_is(const Hot* hot, const Chain* self, const Rows2* of, const Outs
     if (hot->steps != self->steps || hot->arrays != self->arrays) return 0;
     if (hot->outs != outs->count) return 0;
     for (int k = 0; k < self->steps; k++)
-        if (memcmp(&hot->step[k], &self->at[k].step, sizeof(Step))) return 0;
+        if (!same_step(&hot->step[k], &self->at[k].step)) return 0;
     for (int k = 0; k < hot->outs; k++)
         if (!is_out(outs, hot->out[k])) return 0;
     for (int k = 0; k < self->arrays; k++)
