@@ -181,7 +181,7 @@ _promised: Final[dict[Any, Any]] = {}
 
 
 def _known_as(name: str, theirs: Any, module: str) -> str:
-    """One of two names, `concat` and `concatenate`, whichever is asked for first."""
+    """Return one of two names, `concat` and `concatenate`, whichever is asked for first."""
     known: str = getattr(theirs, "__name__", name)
     return known if module == "lazynp" and getattr(np, known, None) is theirs else name
 
@@ -191,7 +191,7 @@ def _answering(name: str, theirs: Any, module: str) -> Any:
 
 
 def _least(name: str) -> int:
-    """How many arrays must be among the arguments."""
+    """Return how many arrays must be among the arguments."""
     return 1 if name in GROWING or name in _WIDENING or name in SIZES or name in _LIKE or name in CORES_OWN else 0
 
 
@@ -214,7 +214,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
 
 
 def _in_front(name: str, function: Any, theirs: Any, own: frozenset[str], itself: list[Any]) -> Any:
-    """What is called where the core does not answer: it lets NumPy do so, or else ``function``; ``itself`` is the core's function."""
+    """Return what is called where the core, whose function ``itself`` is, does not answer: it lets NumPy do so, or else ``function``."""
     if name in CORES_OWN:
         return function
     if name in SIZES or name in _LIKE:

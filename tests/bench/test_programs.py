@@ -12,7 +12,7 @@ import pytest
 import lazynp
 from bench.ordinary import FAMILIES, PROGRAMS
 from bench.processes import Ask, EndedError, conversation, rows
-from bench.programs import answers, compare, mismatch, prepare, summary
+from bench.programs import answers, compare, first_runs, mismatch, prepare, summary
 from lazynp.values import config
 
 
@@ -64,6 +64,16 @@ def test_times_and_results_are_compared(tmp_path: Path) -> None:
     other = (sides[0], _side(PROGRAMS["elements.insertion_sort"], lazynp, time.perf_counter))
     assert compare(program, program.tiny, other, tmp_path, 0.0)["wrong"] == "2 results instead of 3 in the first run"
     assert compare(program, -1, sides, tmp_path, 0.0)["error"].startswith("NumPy's ValueError")
+
+
+def test_first_runs_are_of_fresh_processes() -> None:
+    (row,) = first_runs("elements.counting", ["tiny"], 2, "wall", 60.0)
+    low, high = row["ratio_quartiles"]
+    assert low <= high
+    assert row["ratio"] == row["first_seconds"] / row["second_seconds"] > 0
+    assert not {"wrong", "error"} & row.keys()
+    (row,) = first_runs("elements.counting", ["tiny"], 1, "no clock", 60.0)
+    assert "KeyError" in row["error"]
 
 
 @pytest.mark.slow

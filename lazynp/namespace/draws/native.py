@@ -38,7 +38,7 @@ KINDS: Final[dict[type, tuple[type, tuple[str, ...]]]] = {
 
 @cache
 def core() -> Any:
-    """What draws in C, or None: it wants integers of 128 bits, which not every compiler has."""
+    """Return what draws in C, or None: it wants integers of 128 bits, which not every compiler has."""
     try:
         return import_module("lazynp.namespace.draws._native")
     except ImportError:
@@ -49,7 +49,7 @@ _calls: Counter[tuple[type, str]] = Counter()
 
 
 def _known(method: Any) -> tuple[type, str] | None:
-    """The kind of generator and the method's name, if that could be drawn in C."""
+    """Return the kind of generator and the method's name, if that could be drawn in C."""
     generator = getattr(method, "__self__", None)
     kind: Any = type(generator)
     if kind not in KINDS or method.__name__ not in KINDS[kind][1] or type(getattr(generator, "_bit_generator", None)) is not KINDS[kind][0]:
@@ -87,7 +87,7 @@ def _is_of_ziggurat(kind: type, name: str) -> bool:
 
 
 def _numbers(size: Any) -> int:
-    """How many numbers are asked for, if an argument is their shape."""
+    """Return how many numbers are asked for, if an argument is their shape."""
     if type(size) is tuple and all(type(x) is int for x in size):
         return prod(size)
     return size if type(size) is int else 0
