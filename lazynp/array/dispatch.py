@@ -162,19 +162,20 @@ def promised(name: str, load: Callable[[], Any], theirs: Any, module: str = "laz
 
     def slow() -> Any:
         function = load()
-        made: Any = found
-        if made is None:  # the core wants it at once
-            made = _first.get(function)
-        else:
+        itself: list[Any] = []
+        called = _in_front(name, function, answering, own, itself)
+        made = _promised.get(theirs)  # none yet: the core wants it at once
+        if made is not None:
             _first[function] = made
-        return _in_front(name, function, answering, own, [made])
+        itself.append(called if made is None else made)
+        return called
 
-    found = core.function(slow, answering, name, own, _least(name), name in BY_KERNELS, True)
-    if type(found) is FunctionType:  # the class that a function of the core tells of is that of the one in Python
-        return found
-    core.stand_for(found, theirs)
-    _promised[theirs] = _first[found] = found
-    return found
+    made = core.function(slow, answering, name, own, _least(name), name in BY_KERNELS, True)
+    if type(made) is not FunctionType:  # the class that a function of the core tells of is that of the one in Python
+        core.stand_for(made, theirs)
+    made = _promised.setdefault(theirs, made)  # another thread may have been sooner
+    _first[made] = made
+    return made
 
 
 _promised: Final[dict[Any, Any]] = {}

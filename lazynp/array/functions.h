@@ -52,7 +52,7 @@ typedef struct Function {
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int kernels;  /* of large arrays kernels find another answer than NumPy, or find it sooner */
     int unloaded; /* `slow` gives the function in Python when it is called, once: its module is not loaded for what NumPy answers */
-    int later;    /* of a draw for which there may be something that draws sooner: calls until that is asked for */
+    int later;    /* of a draw for which there may be something that draws sooner: calls until that is asked for, or DRAWS_SOONER */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* stands_for; /* NumPy's function of that name, which it is equal to; may be NULL */
@@ -1087,29 +1087,43 @@ static int any_large(PyObject* const* args, Py_ssize_t n, int deep) {
 static PyObject* soon_name;
 #define DRAWS 16        /* calls that are counted at a time */
 #define DRAWS_MANY 4096 /* numbers that may count as more */
+enum { DRAWS_SOONER = -1 };
 
 static inline int draws_many(PyObject* x) {
     int overflow;
-    return PyLong_AsLongLongAndOverflow(x, &overflow) >= DRAWS_MANY || overflow > 0;
+    long long count = 1;
+    if (PyLong_CheckExact(x)) return PyLong_AsLongLongAndOverflow(x, &overflow) >= DRAWS_MANY || overflow > 0;
+    if (!PyTuple_CheckExact(x)) return 0;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(x) && count < DRAWS_MANY; k++) {
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(x, k))) return 0;
+        if (draws_many(PyTuple_GET_ITEM(x, k))) count = DRAWS_MANY;
+        else count *= PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(x, k), &overflow);
+    }
+    return count >= DRAWS_MANY;
 }
 
 /* Whether a draw is to be told of: the last of some, or one of many numbers. */
 static inline int draw_counts(Function* self, PyObject* const* args, Py_ssize_t total) {
     if (--self->later == 0) return 1;
     for (Py_ssize_t k = 0; k < total; k++)
-        if (PyTuple_CheckExact(args[k]) || (PyLong_CheckExact(args[k]) && draws_many(args[k]))) return 1;
+        if (draws_many(args[k])) return 1;
     return 0;
 }
 
-/* Whether what draws sooner is called from now on is for Python to say; -1 with an exception. */
+/* Whether what draws sooner is called from now on is for Python to say, which several threads may ask at once; -1 with an exception. */
 static int draw_now(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject *asked = PyObject_GetAttr(self->slow, soon_name), *found = asked ? PyObject_Vectorcall(asked, args, (size_t)n, names) : NULL;
+    int passing = found == NULL && (PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_MemoryError)); /* of asking: NumPy's method may need less */
+    if (passing) PyErr_Clear();
     Py_XDECREF(asked);
-    self->later = DRAWS;
-    if (found == NULL) return -1;
-    if (found == Py_None) return Py_DECREF(found), 0;
-    self->later = 0;
-    Py_SETREF(self->theirs, found); /* `slow` holds NumPy's, which another thread may be in */
+    if (found && found != Py_None && self->later != DRAWS_SOONER) {
+        self->later = DRAWS_SOONER;
+        Py_SETREF(self->theirs, found); /* once: another thread may be in NumPy's, which `slow` holds, and in this one, which stays */
+        return 0;
+    }
+    if (self->later != DRAWS_SOONER) self->later = DRAWS;
+    if (found == NULL && !passing) return -1;
+    Py_XDECREF(found);
     return 0;
 }
 
@@ -1277,7 +1291,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             break;
         case DRAW:
             if (limit_now() == 0) goto slow;
-            if (self->later && draw_counts(self, args, total) && draw_now(self, args, n, names) < 0) return NULL;
+            if (self->later > 0 && draw_counts(self, args, total) && draw_now(self, args, n, names) < 0) return NULL;
             least = 0;
             break;
         case RANGE:
@@ -2314,6 +2328,7 @@ static PyObject* refused(PyObject* callable, PyObject* const* args, Py_ssize_t n
         if (slow) said = PyObject_CallFunctionObjArgs(refusal_method, slow, given, named, error, NULL);
     }
     Py_XDECREF(given), Py_XDECREF(named);
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) pieces_put_off(); /* what a handler of signals has raised meanwhile */
     PyErr_Clear(); /* of who was asked: what is known is said */
     if (said && PyExceptionInstance_Check(said)) {
         Py_SETREF(type, Py_NewRef((PyObject*)Py_TYPE(said)));

@@ -307,7 +307,7 @@ static int waiting_piece(const Pieces* pieces, npy_intp first, npy_intp count, i
 static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     Cell* cell = item->source[0];
     Chain* self = item->arrays == 1 && cell && WAITS(cell) ? CHAIN_OF(cell) : NULL;
-    int summed = self ? STEP_OF(cell) : 0, steps = 0, block[CHAIN_STEPS], done = 0, threads;
+    int summed = self ? STEP_OF(cell) : 0, steps = 0, block[CHAIN_STEPS], done = 0, threads, type;
     PyArrayObject *made[CHAIN_STEPS], *found = NULL;
     Hot *known = NULL, *hot = NULL;
     npy_intp length, rows;
@@ -321,9 +321,10 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     length = self->dims[self->ndim - 1], rows = self->size / length;
     if (length > ROW_WAITS) return NULL;
     memset(&run, 0, sizeof(run));
+    type = self->at[summed].step.out;
     run.axis = (AxisRun){.of = of, .axis = 1, .rows = rows, .columns = length, .spread = spread, .by = (double)length - item->item.off, .order = order_of(of, item->at[0].step.out, self->size)};
     if (run.axis.order == OTHER_ORDER || (run.axis.order != NUMPYS_ORDER && self->ordered)) return NULL;
-    if ((run.axis.loop = axis_loop(of, self->at[summed].step.out, 1, run.axis.order, spread, length, item->item.off)) == NULL || self->at[summed].step.out != item->at[0].step.out) return NULL;
+    if (type != item->at[0].step.out || (run.axis.loop = axis_loop(of, type, 1, run.axis.order, spread, length, item->item.off)) == NULL) return NULL;
     if (item->source[0] != cell || !WAITS(cell) || CHAIN_OF(cell) != self || STEP_OF(cell) != summed || self->users) return NULL; /* code of NumPy's has run */
     run.axis.across = length * run.axis.loop->size;
     self->users++, self->runner = PyThreadState_Get();

@@ -348,6 +348,20 @@ def test_functions_are_loaded_where_numpys_answer_will_not_do() -> None:
     subprocess.run([sys.executable, "-c", LOADED], check=True)
 
 
+PATCHED = """
+import functools
+import numpy
+numpys = numpy.linalg.det
+numpy.linalg.det = functools.wraps(numpys)(lambda *args, **kwargs: numpys(*args, **kwargs))
+import lazynp
+assert float(lazynp.linalg.det(lazynp.eye(2) * 2)) == 4.0
+"""
+
+
+def test_a_function_of_numpys_that_a_program_has_wrapped_is_found() -> None:
+    subprocess.run([sys.executable, "-c", PATCHED], check=True)
+
+
 def test_foreign_operands_are_numpys_and_counted() -> None:
     text = numpy.array(["b", "a", "b"])
     lazynp.set_fallback("silent")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import pickle
 import random
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -322,6 +325,70 @@ def test_numpy_does_not_draw_many(monkeypatch: pytest.MonkeyPatch, size: Any) ->
     assert ours.normal.waits
     same(ours, theirs, "normal", size=size)
     assert not ours.normal.waits
+
+
+# Threads whose draws are the first large ones of a method, and ask for what draws them at once.
+AT_ONCE = """
+import sys, threading
+import numpy, lazynp
+
+def drawn(draw, call):
+    begin, found = threading.Barrier(4), []
+
+    def work():
+        begin.wait()
+        found.extend(float(numpy.asarray(call(draw)).sum()) for _ in range(5))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(found)
+
+for maker, name, call in [
+    ("default_rng", "random", lambda draw: draw((300_000,))), ("default_rng", "normal", lambda draw: draw(size=(600, 700))),
+    ("RandomState", "rand", lambda draw: draw(5000, 60)), ("RandomState", "randint", lambda draw: draw(9, size=300_000)),
+]:
+    ours, theirs = (drawn(getattr(getattr(module.random, maker)(3), name), call) for module in (lazynp, numpy))
+    assert ours == theirs, name
+    assert not getattr(getattr(lazynp.random, maker)(3), name).waits
+"""
+
+
+def test_threads_ask_at_once_for_what_draws() -> None:
+    subprocess.run([sys.executable, "-c", AT_ONCE], check=True, timeout=120)
+
+
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
+def test_bounds_are_no_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "SOON", 500)
+    monkeypatch.setattr(native, "_calls", Counter())
+    ours, theirs = pair(5)
+    for args in [(1 << 31,), (0, 10**9), (0, 10**12, 3)]:
+        same(ours, theirs, "integers", *args)
+    assert ours.integers.waits
+    same(ours, theirs, "integers", 0, 9, 10**5)
+    assert not ours.integers.waits
+
+
+@pytest.mark.skipif(native.core() is None, reason="draws are not built here")
+def test_the_end_of_the_stack_is_no_answer() -> None:
+    """What could not be asked for there is asked for later."""
+    native.usable.cache_clear()
+    method = numpy.random.default_rng(0).random
+
+    def down(left: int) -> Any:
+        return native.drawn(method) if left == 0 else down(left - 1)
+
+    refused = 0
+    for left in range(sys.getrecursionlimit() - len(inspect.stack()) - 60, sys.getrecursionlimit()):
+        try:
+            assert down(left) is not method
+        except RecursionError:
+            refused += 1
+    assert refused
+    assert native.drawn(method) is not method
 
 
 class OwnBits(numpy.random.PCG64):

@@ -510,8 +510,6 @@ def _own_keywords(name: str, module: str) -> frozenset[str]:
     return frozenset(standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), ()))
 
 
-
-
 def _theirs(name: str, module: str) -> Any:
     """NumPy's object of that name, if its module is there without being imported for it."""
     home = sys.modules.get(module.replace("lazynp", "numpy", 1))
@@ -651,8 +649,9 @@ class Submodule(ModuleType):
         if name.startswith("__") and name not in ("__all__", "__doc__"):
             raise AttributeError(f"module 'numpy{self.__name__[6:]}' has no attribute {name!r}")
         path = names_in(self)["_path"]
-        if name in _PROMISED.get(path, ()):
-            value = names_in(self)[name] = promised(name, *_OWN[path][:1], self.__name__, _OWN[path][1])
+        value = promised(name, _OWN[path][0], self.__name__, _OWN[path][1]) if name in _PROMISED.get(path, ()) else None
+        if value is not None:
+            names_in(self)[name] = value
             return value
         own = _own(path)
         theirs = import_module(f"numpy.{path}")

@@ -29,6 +29,12 @@ GENERATOR: Final = (
 LEGACY: Final = (
     "random", "random_sample", "rand", "uniform", "standard_normal", "randn", "normal", "randint", "choice", "permutation", "shuffle",
 )  # fmt: skip
+SIZE_AT: Final = {
+    **dict.fromkeys(("random", "random_sample", "standard_normal", "standard_exponential", "permutation"), 0),
+    **dict.fromkeys(("exponential", "choice"), 1),
+    **dict.fromkeys(("uniform", "normal", "integers", "randint"), 2),
+}
+"""Which argument says how many numbers are drawn."""
 KINDS: Final[dict[type, tuple[type, tuple[str, ...]]]] = {
     np.random.Generator: (np.random.PCG64, GENERATOR),
     np.random.RandomState: (np.random.MT19937, LEGACY),
@@ -74,7 +80,7 @@ def waits(method: Any) -> bool:
 def soon(method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what draws as such a method from this call on, some calls after the one before; None where that is not known yet."""
     known = type(method.__self__), method.__name__
-    _calls[known] += COUNTED + max(map(_numbers, (*args, *kwargs.values())), default=0) // NUMBERS
+    _calls[known] += COUNTED + _numbers(known[1], args, kwargs.get("size")) // NUMBERS
     return drawn(method) if _calls[known] >= _enough(*known) else None
 
 
@@ -86,8 +92,12 @@ def _is_of_ziggurat(kind: type, name: str) -> bool:
     return kind is np.random.Generator and name.endswith(("normal", "exponential"))
 
 
-def _numbers(size: Any) -> int:
-    """Return how many numbers are asked for, if an argument is their shape."""
+def _numbers(name: str, args: tuple[Any, ...], size: Any) -> int:
+    """Return how many numbers a call asks for, as far as that is easily told."""
+    if name in ("rand", "randn"):
+        size = args
+    elif size is None and len(args) > SIZE_AT.get(name, len(args)):
+        size = args[SIZE_AT[name]]
     if type(size) is tuple and all(type(x) is int for x in size):
         return prod(size)
     return size if type(size) is int else 0
@@ -106,6 +116,8 @@ def usable(kind: type, name: str) -> bool:
         from lazynp.namespace.draws import trials
 
         return trials.agrees(kind, KINDS[kind][0], name, _made)
+    except (RecursionError, MemoryError):  # which are the caller's
+        raise
     except Exception:  # whatever another NumPy says to it
         return False
 

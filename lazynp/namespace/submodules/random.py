@@ -8,6 +8,7 @@ would be.  Many of them are drawn in C (``draws/``).  For a GPU ``device/drawing
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from types import new_class
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -69,6 +70,8 @@ class Draw:
 
     def soon(self, *args: Any, **kwargs: Any) -> Any:
         """Return what draws from this call on, if it is known now; else None."""
+        if not self.waits:  # another thread has asked
+            return self._function
         found = native.soon(self.__wrapped__, args, kwargs)
         if found is not None:
             self._function, self.waits = found, False
@@ -76,7 +79,8 @@ class Draw:
 
     def _by_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.waits:
-            self.soon(*args, **kwargs)
+            with suppress(RecursionError, MemoryError):  # of asking: NumPy's method may need less
+                self.soon(*args, **kwargs)
         function = self._function
         if not self._writes and config.at_hand and _is_plain(map(type, args)) and (not kwargs or _is_plain(map(type, kwargs.values()))):
             value = function(*args, **kwargs)
