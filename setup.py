@@ -44,7 +44,7 @@ def write_functions():
         header.write_text(text)
 
 
-# Products and sums are rounded apart, as NumPy's are; where a function lies no longer decides what an operation of few elements takes.
+# Products and sums are rounded apart, as NumPy's are; where functions and loops begin is worth some per cent of small operations.
 FLAGS = ["-ffp-contract=off", "-falign-functions=64", "-falign-loops=32"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ from lazynp.array import core
 from lazynp.graph import report
 from lazynp.values import config
 from tests.differential import programs
+from tests.in_turns import in_threads
 
 ALL: Final = 1 << 40  # elements: more than a test computes
 LARGE: Final = 9001  # elements
@@ -42,20 +42,6 @@ def taken(f: Callable[[], Any]) -> int:
     for x in value if type(value) is tuple else (value,):
         numpy.asarray(x)
     return before - core.first_work()
-
-
-def in_threads(run: Callable[[int], None]) -> None:
-    """Run a function of a number in four threads that take turns every few microseconds."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(5e-6)
-    try:
-        threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
 
 
 def updated(a: Any) -> Any:
@@ -258,7 +244,7 @@ def test_threads_share_them() -> None:
                 wrong.append(k)
 
     core.first_work(200 * LARGE)
-    in_threads(run)
+    in_threads(4, run)
     assert not wrong
 
 
@@ -578,5 +564,5 @@ def test_threads_compute_no_tape_over_operands_that_are_gone(steps: int) -> None
             if not numpy.allclose(numpy.asarray(y), x * (2 ** (steps + 1) - 1)):
                 wrong.append(float(numpy.asarray(y)[0] / x[0]))
 
-    in_threads(work)
+    in_threads(4, work)
     assert not wrong

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -48,32 +46,6 @@ def machine(**modes: Any) -> Iterator[Any]:
         config.update(device=device)
         rechecks._forked()  # a test that failed left runs of a machine that is not there any more
         _forget()
-
-
-def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """Run ``work`` in threads that begin together and take turns after a few instructions; what one of them raises is raised."""
-    failures: list[BaseException] = []
-    begin = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        try:
-            begin.wait()
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    if failures:
-        raise failures[0]
 
 
 def _require(seed: int = 0, devices: int = 1, **others: Any) -> None:

@@ -14,7 +14,8 @@ import lazynp
 from lazynp.graph import report
 from lazynp.namespace.device import ziggurats
 from lazynp.namespace.device.drawing import FEW
-from tests.cuda.host import in_threads, machine, on_host, transfers
+from tests.cuda.host import machine, on_host, transfers
+from tests.in_turns import in_threads
 
 N = FEW + 7
 

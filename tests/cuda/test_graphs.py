@@ -14,7 +14,8 @@ from lazynp.backends.cuda import graphs, launch, memory
 from lazynp.graph import report
 from lazynp.values import config
 from tests.array import chained
-from tests.cuda.host import EMULATED, SEEDS, in_threads, machine
+from tests.cuda.host import EMULATED, SEEDS, machine
+from tests.in_turns import in_threads
 
 pytestmark = pytest.mark.skipif(not EMULATED, reason="counts what the fake CuPy records")
 

@@ -15,7 +15,8 @@ import pytest
 
 import lazynp as np
 from lazynp.values import config
-from tests.cuda.host import EMULATED, SEEDS, in_threads, machine
+from tests.cuda.host import EMULATED, SEEDS, machine
+from tests.in_turns import in_threads
 
 SIZE = 2_000 if EMULATED else 3_000_000
 TURNS = 6 if EMULATED else 1_000

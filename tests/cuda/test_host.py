@@ -18,7 +18,8 @@ from lazynp.codegen import pipeline
 from lazynp.graph import report
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.values import config
-from tests.cuda.host import SEEDS, in_threads, machine, on_host, transfers
+from tests.cuda.host import SEEDS, machine, on_host, transfers
+from tests.in_turns import in_threads
 
 RNG = numpy.random.default_rng(5)
 A = RNG.standard_normal((40, 30))

@@ -11,7 +11,8 @@ import pytest
 import lazynp as np
 from gpu_emulator.fakecupy import library as imitated
 from lazynp.values import config
-from tests.cuda.host import EMULATED, SEEDS, in_threads, machine, on_host
+from tests.cuda.host import EMULATED, SEEDS, machine, on_host
+from tests.in_turns import in_threads
 
 RNG = numpy.random.default_rng(0)
 A, B = RNG.standard_normal((20, 30)).astype("f"), RNG.standard_normal((30, 9)).astype("f")

@@ -22,8 +22,9 @@ from lazynp.graph import report
 from lazynp.ndarray import root_node
 from lazynp.values import config
 from tests.cuda import test_host
-from tests.cuda.host import SEEDS, in_threads, machine
+from tests.cuda.host import SEEDS, machine
 from tests.cuda.host import transfers as counted
+from tests.in_turns import in_threads
 
 N = 40_000
 X = numpy.arange(N)  # integers: where floating-point errors are looked for, each run waits for its kernels

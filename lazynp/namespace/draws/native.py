@@ -21,7 +21,7 @@ ZIGGURATS: Final = 10
 NUMBERS: Final = 16
 """Numbers of one call that count as much as a call."""
 COUNTED: Final = 16
-"""Calls that the native core tells of at a time."""
+"""Calls that the native core tells of at a time, its ``DRAWS``."""
 
 GENERATOR: Final = (
     "random", "standard_normal", "standard_exponential", "uniform", "normal", "exponential", "integers", "choice", "permutation", "shuffle",
