@@ -267,7 +267,14 @@ static PyArrayObject* step_room(const Chain* self, int k) {
 }
 
 #define LARGE_SHARE 12 /* one over large arrays counts as if it held so much less than its results: when a value is asked for, all that it reads lies in memory at a time */
-#define LARGE_BYTES(SIZE) ((SIZE) * (npy_intp)sizeof(double) / LARGE_SHARE)
+#define ORPHANED_MOST (6 << 20) /* bytes that only tapes hold */
+#define LARGE_AT_LEAST 2 /* tapes that wait beside each other, however large */
+
+/* As how many bytes a tape over a large array counts. */
+static inline npy_intp large_bytes(npy_intp size) {
+    npy_intp bytes = size * (npy_intp)sizeof(double) / LARGE_SHARE;
+    return bytes < ORPHANED_MOST / LARGE_AT_LEAST ? bytes : ORPHANED_MOST / LARGE_AT_LEAST;
+}
 
 /* A tape without steps, which does not wait yet. */
 static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* dims, npy_intp size) {
@@ -280,7 +287,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
     self->state = Py_NewRef(state), self->minded = minded;
     self->before = self->after = self;
-    if ((self->large = size > limit_now())) orphaned_bytes += LARGE_BYTES(size);
+    if ((self->large = size > limit_now())) orphaned_bytes += large_bytes(size);
     return self;
 }
 

@@ -1146,7 +1146,6 @@ static inline int is_private(PyObject* a) {
 }
 
 #define TURN 16                 /* steps from which on a turn of a loop begins another tape */
-#define ORPHANED_MOST (6 << 20) /* bytes that only tapes hold */
 
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
 static inline int takes_step(Chain* self, const Site* site, PyObject* state) {

@@ -358,7 +358,7 @@ static PyObject* view_waits(const Place* at, PyObject* callable, PyObject* const
                 self->source[0] = source_new((PyObject*)root), self->item.of[0] = 1;
             }
             self->view = 1, root->waiting_views++;
-            if (self->large) orphaned_bytes -= LARGE_BYTES(self->size); /* it has no memory of its own */
+            if (self->large) orphaned_bytes -= large_bytes(self->size); /* it has no memory of its own */
             self->turned = from->view ? from->turned : from->ordered;
             memcpy(self->order, from->order, sizeof(self->order));
             self->offset = at->data - (char*)0;

@@ -37,8 +37,11 @@ SETTING(costly_above, costly_above_name)   /* elements, of more than which those
 SETTING(first_limit, first_limit_name)      /* elements of the largest array that is an operand of tapes as long as little was computed with large ones */
 
 /* A program that computes little with large arrays is done before kernels for it are there, and what makes them costs more than all it computes: tapes
-   do that, until so many elements, each once for every step, were computed of large arrays.  From then on they are graphs'. */
+   do that, until so many elements, each once for every step, were computed of large arrays.  From then on they are graphs'.  The larger an array, the
+   sooner a kernel pays: from FIRST_USUAL elements on each counts FIRST_DEAR times. */
 #define FIRST_WORK (1LL << 32)
+#define FIRST_USUAL (1 << 22)
+#define FIRST_DEAR 4
 static long long first_left = FIRST_WORK;
 
 /* Elements of the largest array that is an operand of tapes now. */
@@ -49,7 +52,7 @@ static inline int size_beyond(npy_intp size) { return size > limit_now() && size
 
 /* Large arrays of `size` elements went through so many steps. */
 static inline void first_done(npy_intp size, npy_intp steps) {
-    if (first_left > 0 && size > limit_now()) first_left -= size * steps;
+    if (first_left > 0 && size > limit_now()) first_left -= size * steps * (size > FIRST_USUAL ? FIRST_DEAR : 1);
 }
 
 /* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`; and who else may write it: `Draft.lease`, `Draft.outside`. */

@@ -12,7 +12,7 @@ LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobod
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
 LAZYNP_TAPE_LIMIT         786432, N                 operations on at most N elements wait on tapes, larger ones in graphs
-LAZYNP_TAPE_FIRST         4194304, N                of at most N as well, as long as little was computed with large arrays
+LAZYNP_TAPE_FIRST         67108864, N               of at most N as well, as long as little was computed with large arrays
 LAZYNP_NUMERICS           auto, numpy, fast         whose bits: by the operation's size; NumPy's at every one; own functions at every one
 LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending arrays are computed when they are asked for, as on GPUs
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
@@ -48,7 +48,8 @@ NUMBERS: Final = ("now", "wait")
 NUMERICS: Final = ("auto", "numpy", "fast")
 COSTLY_ABOVE: Final = 196_608  # elements: of as many a function such as ``power`` is worth a kernel, whatever stands around it
 LARGE: Final = 786_432  # elements: as many are worth a kernel
-FIRST: Final = 4_194_304  # elements: tapes of more wait for memory, not for code
+FIRST: Final = 67_108_864  # elements: what more cost, planning and compiling a kernel are no part of
+FIRST_SHARE: Final = 64  # bytes of a chosen memory for each of them: an eighth of it is an array
 KERNELS_ABOVE: Final = 4096  # elements: of as many NumPy's loop takes longer than all that stands around it
 _EVERY_SIZE: Final = 1 << 62  # elements
 COMPILERS: Final = ("child", "thread", "wait")
@@ -179,7 +180,9 @@ def _derived() -> dict[str, Any]:
     above = _EVERY_SIZE if numerics == "numpy" else 0 if numerics == "fast" else min(KERNELS_ABOVE, at_hand // 4)
     costly = _EVERY_SIZE if numerics == "numpy" else min(COSTLY_ABOVE, at_hand // 4)
     watched = settings["progress"] or settings["nvtx"]  # how far tapes are nobody is told
-    first = settings["tape_first"] or (FIRST if settings["tape_limit"] >= LARGE and not watched else 0)
+    memory = settings["memory"]
+    usual = FIRST if memory is None else min(FIRST, memory // FIRST_SHARE)
+    first = settings["tape_first"] or (usual if settings["tape_limit"] >= LARGE and not watched else 0)
     return {
         "at_hand": at_hand, "first_limit": max(first, at_hand) if at_hand else 0, "kernels_above": above, "costly_above": costly,
         "numbers_wait": waits, "watched": watched,

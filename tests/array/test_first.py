@@ -283,6 +283,23 @@ def test_sources_of_a_tape_do_not_all_lie_in_memory() -> None:
         assert float(total[3]) == 3 * sum(range(20)) * 0.5
 
 
+def test_the_largest_arrays_are_on_tapes_first() -> None:
+    """The larger they are, the sooner kernels have them; and two statements wait beside each other, however large."""
+    with config.override(tape_limit=786_432, tape_first=None):
+        assert config.first_limit == 1 << 26
+        for size, dear in ((1 << 22, 1), ((1 << 22) + 1, 4)):
+            x = np.realize(np.array(numpy.ones(size, numpy.int8)))
+            assert taken(lambda x=x: x + x) == size * dear
+        x = np.realize(np.array(numpy.ones(20_000_000, numpy.int8)))
+        before = core.first_work()
+        y = (x + x) * x
+        z = np.negative(x)[::-1] - y
+        assert core.tape(y) is not None and core.tape(z) is not None and core.first_work() == before
+        assert int(z[3]) == -3
+    with config.override(tape_limit=786_432, tape_first=None, memory=1 << 30):
+        assert config.first_limit == 1 << 24  # an eighth of that memory
+
+
 def test_what_a_product_reads_is_let_go_before_another_is_made() -> None:
     a, b, x = (np.realize(np.asarray(numpy.random.default_rng(k).random(shape))) for k, shape in enumerate([(90, 90), (90, 90), (90,)]))
     first, second = (a * 1.5) @ x, (b * 1.2) @ x
