@@ -731,6 +731,29 @@ static NOT_INLINED int tape_ready(Chain* self) {
     return self->sources ? sources_settle(self) : 0;
 }
 
+/* Before so much is computed of steps for the first time that this pays: look whether an earlier program has left their machine code.  -1 with an exception. */
+static NOT_INLINED int hot_before(Chain* self) {
+    Outs outs;
+    Rows2 of;
+    Hot* hot;
+    if (self->closed || self->whole || self->steps < 2 || hot_method == NULL || self->steps * self->size < hot_work / HOT_KEPT) return 0;
+    outs_of(self, &outs);
+    for (int k = 0; k < self->steps; k++)
+        if (self->at[k].cell) outs.to[k] = (char*)self; /* it is wanted, wherever it will lie */
+    if (!rows_of(self, &of)) return PyErr_Occurred() ? -1 : 0;
+    if (!all_wanted(self, &outs) || hot_lays(self, &of) || (of.rows > 1 && of.length < HOT_ROW)) return 0;
+    hot = hot_of(self, &of, &outs);
+    if (hot == NULL || hot->asked || hot->asking) return 0;
+    hot->asked = hot->asking = 1, hot->busy++;
+    return hot_compile(hot);
+}
+
+/* Have all ready that steps read, and their machine code if it is on disk; -1 where NumPy raises. */
+static inline int tape_begin(Chain* self) {
+    if (self->sources && tape_ready(self) < 0) return -1;
+    return self->large ? hot_before(self) : 0;
+}
+
 /* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
    it is done: who writes an operand meanwhile, from another thread, has it computed before. */
 static int item_settle(Chain* self);
@@ -741,7 +764,7 @@ static int tape_settled(Chain* self) {
     if (self->view) return view_settle(self);
     if (self->closed == PUT) return put_settle(self);
     if (self->closed == ITEM) return item_settle(self);
-    if (self->sources && tape_ready(self) < 0) {
+    if (tape_begin(self) < 0) {
         self->failed = fails_for_good();
         return chain_done(self), -1;
     }

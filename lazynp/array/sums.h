@@ -329,7 +329,7 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     run.axis.across = length * run.axis.loop->size;
     self->users++, self->runner = PyThreadState_Get();
     Py_INCREF(cell);
-    if (self->sources && tape_ready(self) < 0) goto over;
+    if (tape_begin(self) < 0) goto over;
     if (!WAITS(cell) || CHAIN_OF(cell) != self) goto over;
     summed = STEP_OF(cell), steps = self->steps; /* those of older tapes may stand before its own now */
     for (int k = 0; k < steps; k++) made[k] = NULL;
@@ -389,7 +389,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     if (!sum_begin(&run, of, self->at[summed].step.out, self->size) || (run.order != NUMPYS_ORDER && self->ordered)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();
-    if (self->sources && tape_ready(self) < 0) return chain_done(self), 0;
+    if (tape_begin(self) < 0) return chain_done(self), 0;
     if (!WAITS(x) || CHAIN_OF(x) != self) return chain_done(self), 0;
     run.summed = summed = STEP_OF(x); /* steps of older tapes may stand before it now */
     outs_of(self, &outs);

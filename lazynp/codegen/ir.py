@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lazynp.graph.errstate import ALL, UNDER
+from lazynp.graph.errors import ALL, UNDER
 from lazynp.graph.index import Formula
 from lazynp.graph.op import Op
 from lazynp.values.records import Record, Row, field

@@ -25,7 +25,7 @@ from lazynp.array import core
 from lazynp.backends.common.rechecks import Found
 from lazynp.graph import build, floating, report
 from lazynp.graph import op as o
-from lazynp.graph.errstate import BITS
+from lazynp.graph.errors import BITS
 from lazynp.graph.node import Node, Shape, site_of
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical

@@ -1,8 +1,7 @@
 """NumPy's floating-point error state, as nodes carry it.
 
-In: the state that ``numpy.errstate`` and ``numpy.seterr`` set for the running context.  Out: one ``State`` object for each, and the errors
-that an operation can raise at all.  Promise: reading the state costs one look at a context variable and one comparison; states
-are compared by identity.
+In: the state that ``numpy.errstate`` and ``numpy.seterr`` set for the running context.  Out: one ``State`` object for each.  Promise:
+reading the state costs one look at a context variable and one comparison; states are compared by identity.
 
 NumPy keeps the state in a context variable of a private name, as an opaque object that is replaced when the state changes.  Where that
 name is missing, every node asks ``numpy.geterr``, which is slower and nothing else.
@@ -12,23 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
 from numpy._core import umath
 
 from lazynp.graph import filters
-from lazynp.graph import op as o
-from lazynp.graph.op import Kind, Op
-
-# NumPy's numbers, which an error callback is given.
-DIVIDE: Final = 1
-OVER: Final = 2
-UNDER: Final = 4
-INVALID: Final = 8
-ALL: Final = DIVIDE | OVER | UNDER | INVALID
-BITS: Final = {"divide": DIVIDE, "over": OVER, "under": UNDER, "invalid": INVALID}
+from lazynp.graph.errors import ALL, BITS
 
 
 class State:
@@ -131,46 +120,3 @@ def state_of(seen: Any) -> State:
 def current() -> State:
     """The state of the running context, for what is recorded now."""
     return state_of(token()).minded(filters.said())
-
-
-# What can go wrong -------------------------------------------------------------------------------------------------------
-
-
-@cache
-def _bits_of(names: str) -> int:
-    return sum([BITS[name] for name in names.split()])
-
-
-def possible(op: Op, arg: Any, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
-    """The errors that a node of this operation can raise; ``source`` is the dtype of its first source."""
-    if op.kind is Kind.ELEMENTWISE:
-        return raises(op, dtype, source)
-    if op.kind is Kind.REDUCTION:
-        return raises(arg[0], dtype, dtype)
-    return ALL if op is o.CALL else 0
-
-
-def raises(op: Op, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
-    """The errors that an elementwise operation can raise; ``source`` is the dtype of its first source."""
-    kind = source.kind
-    if op is o.CAST:
-        return _cast(dtype, source)
-    if kind in "biu":
-        return _bits_of(op.integer_errors)
-    if kind == "c" and op.c_name:
-        return ALL  # made of several functions of real numbers
-    if kind == "c" and op in o.COMPARISONS:
-        return INVALID
-    return _bits_of(op.errors)
-
-
-def _cast(dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
-    to_kind, from_kind = dtype.kind, source.kind
-    if from_kind in "fc":
-        if to_kind in "iu":
-            return INVALID
-        if to_kind in "fc":
-            narrower = dtype.type(0).real.itemsize < source.type(0).real.itemsize
-            return OVER | UNDER if narrower else 0
-        return 0
-    return OVER if dtype.char == "e" and source.itemsize > 1 else 0

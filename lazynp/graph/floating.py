@@ -26,7 +26,8 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.graph import filters
-from lazynp.graph.errstate import ALL, BITS, State, current, variable
+from lazynp.graph.errors import ALL, BITS
+from lazynp.graph.errstate import State, current, variable
 from lazynp.graph.node import Site, caller, line_of
 from lazynp.values.records import Row
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
+if TYPE_CHECKING:  # what writes code loads no NumPy
+    import numpy as np
 
-DType = np.dtype[Any]
+    DType = np.dtype[Any]
 
 
 class Kind(IntEnum):
@@ -48,11 +49,11 @@ _INFINITE: Final = {"b": 1, "f": float("inf"), "c": complex("inf+infj")}  # comp
 
 
 def _largest(dtype: DType) -> complex:
-    return _INFINITE[dtype.kind] if dtype.kind in _INFINITE else int(np.iinfo(dtype).max)
+    return _INFINITE[dtype.kind] if dtype.kind in _INFINITE else (1 << (8 * dtype.itemsize - (dtype.kind == "i"))) - 1
 
 
 def _smallest(dtype: DType) -> complex:
-    return -_largest(dtype) if dtype.kind in "fc" else 0 if dtype.kind == "b" else int(np.iinfo(dtype).min)
+    return -_largest(dtype) if dtype.kind in "fc" else -_largest(dtype) - 1 if dtype.kind == "i" else 0
 
 
 def _nan_or_largest(dtype: DType) -> complex:
@@ -89,7 +90,7 @@ class Op:
     predicate : bool
         The result is a truth value, whatever the sources are.
     errors : str
-        Which floating-point errors it can raise, by NumPy's names: of real floating-point numbers.  What ``errstate.raises`` makes of it
+        Which floating-point errors it can raise, by NumPy's names: of real floating-point numbers.  What ``errors.raises`` makes of it
         holds for other dtypes, too.
     integer_errors : str
         The same of integers.

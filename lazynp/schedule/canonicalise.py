@@ -16,7 +16,7 @@ import numpy as np
 from lazynp.graph import _native
 from lazynp.graph import op as o
 from lazynp.graph._native import Canonical, without_sizes
-from lazynp.graph.errstate import possible
+from lazynp.graph.errors import possible
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule import cost

@@ -19,7 +19,7 @@ import pytest
 
 import lazynp
 from lazynp.array import core
-from lazynp.backends.llvm import compiler, expressions
+from lazynp.backends.llvm import compiler, expression_ir, expressions
 from lazynp.values import config
 from tests.array import chained
 from tests.array.test_chains import EXPRESSIONS, MEMORY, WAITING, counted, forced, grid, in_turn, numpys, same
@@ -573,23 +573,23 @@ FLOAT, TRUTH = numpy.dtype(float), numpy.dtype(bool)
 def test_what_has_not_numpys_bits_is_not_compiled() -> None:
     operand = (0, 0)
     for name in ("exp", "power", "sin", "arctan2", "no_function"):
-        assert expressions.source([(name, FLOAT, FLOAT, (operand, operand))], [FLOAT], "c", [0]) == ""
-    assert expressions.source([("logical_and", FLOAT, TRUTH, (operand, operand))], [FLOAT], "c", [0]) == ""
+        assert expression_ir.source([(name, FLOAT, FLOAT, (operand, operand))], [FLOAT], "c", [0]) == ""
+    assert expression_ir.source([("logical_and", FLOAT, TRUTH, (operand, operand))], [FLOAT], "c", [0]) == ""
     assert expressions.compiled([("exp", FLOAT, FLOAT, (operand,))], [FLOAT], "c", [0]) == 0
 
 
 def test_loops_over_rows_are_vectors() -> None:
-    steps = [("multiply", FLOAT, FLOAT, ((0, 0), (expressions.NUMBER, 0))), ("sqrt", FLOAT, FLOAT, ((expressions.STEP, 0),))]
+    steps = [("multiply", FLOAT, FLOAT, ((0, 0), (expression_ir.NUMBER, 0))), ("sqrt", FLOAT, FLOAT, ((expression_ir.STEP, 0),))]
     for outs in ([1], [0, 1]):
-        text = compiler.optimised_ir(expressions.source(steps, [FLOAT], "c", outs), [expressions.NAME])
+        text = compiler.optimised_ir(expression_ir.source(steps, [FLOAT], "c", outs), [expression_ir.NAME])
         assert "x double> @llvm.sqrt" in text
 
 
 def test_the_text_stores_what_is_wanted() -> None:
-    operand = (expressions.ARRAY, 0)
-    steps = [("multiply", FLOAT, FLOAT, (operand, operand)), ("less", FLOAT, TRUTH, ((expressions.STEP, 0), operand))]
+    operand = (expression_ir.ARRAY, 0)
+    steps = [("multiply", FLOAT, FLOAT, (operand, operand)), ("less", FLOAT, TRUTH, ((expression_ir.STEP, 0), operand))]
     for outs in ([0], [1], [0, 1]):
-        text = expressions.source(steps, [FLOAT], "c", outs)
+        text = expression_ir.source(steps, [FLOAT], "c", outs)
         assert (text.count("store double"), text.count("store i8")) == (outs.count(0), outs.count(1))
         assert expressions.compiled(steps, [FLOAT], "c", outs)
 
@@ -599,7 +599,7 @@ def test_a_process_that_computes_little_loads_no_compiler(tmp_path: Path) -> Non
         "import sys\nimport lazynp as np\nfrom lazynp.array import core\n"
         "x = np.linspace(0, 1, 5000).copy()\nfor _ in range(100):\n    y = x * 2 + x * x - 1\n    y[0]\n"
         "assert core.chain_counts()[0] > 90\n"
-        "print(any(name.startswith('llvmlite') or name.endswith('expressions') for name in sys.modules))\n",
+        "print(any(name.startswith('llvmlite') or name.endswith(('expressions', 'expression_ir')) for name in sys.modules))\n",
         encoding="utf-8",
     )
     found = launch(tmp_path, "main.py", module=False, LAZYNP_TAPE_LIMIT="524288")

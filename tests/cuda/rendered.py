@@ -20,7 +20,7 @@ from lazynp.codegen.block import Layout
 from lazynp.codegen.items import LibraryItem
 from lazynp.engine.realize import backend
 from lazynp.graph import op as o
-from lazynp.graph.errstate import ALL
+from lazynp.graph.errors import ALL
 from lazynp.graph.node import Node
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Program, canonicalise

@@ -16,7 +16,7 @@ from lazynp.backends.llvm.scalars import MATH
 from lazynp.codegen.grid import nest as grid
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.errstate import ALL, UNDER
+from lazynp.graph.errors import ALL, UNDER
 from lazynp.graph.op import Op
 from tests.backends.llvm.test_operations import BOOL, FLOATS, INTEGERS, conversion_values, extremes, pairs
 from tests.codegen.engines import Array, leaf, run

@@ -21,7 +21,7 @@ from lazynp.codegen import pipeline
 from lazynp.codegen.items import KernelItem, LibraryItem
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
-from lazynp.graph.errstate import possible
+from lazynp.graph.errors import possible
 from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import Claims, nbytes

@@ -18,7 +18,7 @@ from _thread import LockType, allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from lazynp.values.loading import WantedError, helpers, load
+from lazynp.values.loading import Deferred, WantedError, helpers, load
 
 if TYPE_CHECKING:
     from array import array
@@ -86,6 +86,18 @@ def aside(function: Callable[..., R], *arguments: object) -> R:
         except WantedError as wanted:
             name = wanted.name
         load(name)
+
+
+def briefly(function: Callable[..., R], *arguments: object) -> R:
+    """Call a function that takes a millisecond or two where no signal handler runs, and no finalizer: handlers run afterwards."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with Deferred():
+            return function(*arguments)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _called(function: Callable[..., R], arguments: tuple[object, ...]) -> R:

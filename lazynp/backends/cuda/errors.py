@@ -15,7 +15,7 @@ from lazynp.backends.cuda.complex import part_of
 from lazynp.backends.cuda.types import INFINITY, TINY, code
 from lazynp.codegen import ir
 from lazynp.graph import op as o
-from lazynp.graph.errstate import UNDER, raises
+from lazynp.graph.errors import UNDER, raises
 from lazynp.graph.op import Op
 
 # Arguments of which every infinity and NaN makes the result one.

@@ -17,7 +17,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.build import TF32
-from lazynp.graph.errstate import UNDER
+from lazynp.graph.errors import UNDER
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.claims import VIEWS

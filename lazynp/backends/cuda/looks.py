@@ -17,7 +17,7 @@ from lazynp.backends.cuda import errors, scalars
 from lazynp.backends.cuda.types import type_of
 from lazynp.codegen import ir
 from lazynp.codegen.ir import Operand
-from lazynp.graph.errstate import UNDER
+from lazynp.graph.errors import UNDER
 
 STRAIGHT: Final = (ir.Compute, ir.Constant, ir.Integer, ir.Load, ir.LoadVector, ir.Raise, ir.Store, ir.StoreVector)
 PASSED: Final = 16  # scalars that are passed in registers; of more none is, but all are read from the argument block where they are used

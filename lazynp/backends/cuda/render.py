@@ -25,7 +25,7 @@ from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import DType, Operand
 from lazynp.codegen.vectors import vectorise
 from lazynp.graph import op as o
-from lazynp.graph.errstate import UNDER
+from lazynp.graph.errors import UNDER
 
 BOOL: Final = np.dtype(np.bool_)
 INT64: Final = np.dtype(np.int64)

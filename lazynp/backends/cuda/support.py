@@ -13,7 +13,7 @@ from lazynp.backends.cuda import errors, scalars
 from lazynp.backends.cuda.types import DType, code, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.graph import op as o
-from lazynp.graph.errstate import ALL
+from lazynp.graph.errors import ALL
 from lazynp.graph.op import Op
 
 KINDS: Final = ("halve", "push", "collect", "fold")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lazynp.backends.cuda import compiler
-from lazynp.graph.errstate import ALL, UNDER
+from lazynp.graph.errors import ALL, UNDER
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import DeviceBuffer, Place

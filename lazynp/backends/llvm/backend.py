@@ -17,7 +17,9 @@ from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.common.interrupts import aside
 from lazynp.backends.llvm import client, compiler, phases, render, support, threads
-from lazynp.backends.llvm.polynomials import functions  # noqa: F401 (a kernel is compiled in a thread, which imports nothing)
+from lazynp.backends.llvm import loader as _loader  # noqa: F401 (a kernel is compiled in a thread, which imports nothing)
+from lazynp.backends.llvm import toolchain as _toolchain  # noqa: F401
+from lazynp.backends.llvm.polynomials import functions  # noqa: F401
 from lazynp.backends.llvm.supported import supported
 from lazynp.codegen import ir, pipeline
 from lazynp.codegen.block import Layout

@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lazynp.backends.common import disk_cache
-from lazynp.backends.llvm import background
-from lazynp.backends.llvm.messages import COMPILE, DONE, FIRST, LIMIT, READY, REFUSED, REPLY, REQUEST
+from lazynp.backends.llvm.messages import COMPILE, DESCRIBED, DONE, FIRST, LIMIT, READY, REFUSED, REPLY, REQUEST, Described
 from lazynp.values import config, forking
 from lazynp.values.loading import load
 
@@ -32,7 +31,8 @@ except ImportError:  # its thread is one of POSIX
 STARTS: Final = 4  # processes that a program starts which end with work undone; then no more
 BEGINNING: Final = (  # of the process: what imports NumPy is left out of the package
     "import sys, types; lazynp = sys.modules['lazynp'] = types.ModuleType('lazynp'); lazynp.__path__ = sys.argv[1:2]; "
-    "sys.path.append(sys.argv[2]); from lazynp.backends.llvm.server import main; main(*sys.argv[3:])"
+    "sys.path.append(sys.argv[2]); import os; os.environ['LAZYNP_LIBMVEC'], os.environ['LAZYNP_POLYNOMIALS'] = sys.argv[3:5]; "
+    "from lazynp.backends.llvm.server import main; main(*sys.argv[5:])"
 )
 LOSSES: Final = 2  # processes that ended while they had a module, after which it is not asked for again
 PATIENCE: Final = 120.0  # seconds that one waits for a module
@@ -175,7 +175,10 @@ def wanted() -> bool:
 
 def ahead() -> bool:
     """Tell whether modules are compiled while the program goes on, by a process or by a thread."""
-    return wanted() or background.wanted()
+    if wanted():
+        return True
+    by_thread: bool = load("lazynp.backends.llvm.background").wanted()
+    return by_thread
 
 
 def reason() -> str:
@@ -187,12 +190,13 @@ def reason() -> str:
     return _state.why
 
 
-def begin(key: str, text: str, names: Sequence[str], level: int) -> Work | None:
+def begin(key: str, module: str | Described, names: Sequence[str], level: int) -> Work | None:
     """Have a module compiled; None where no process can be had.  Called with the compiler's lock."""
     if not wanted():
         return None
+    kind, text = (COMPILE, module) if isinstance(module, str) else (DESCRIBED, module.words)
     joined, content = ",".join(names).encode(), text.encode()
-    work = Work(key, REQUEST.pack(COMPILE, key.encode(), level, len(joined), len(content)) + joined + content)
+    work = Work(key, REQUEST.pack(kind, key.encode(), level, len(joined), len(content)) + joined + content)
     return work if _ask(work) else None
 
 
@@ -247,8 +251,8 @@ def _package() -> str:
 def _name() -> str:
     """Return the name under which programs find the process of others: of the same code and interpreter."""
     here = os.path.dirname(os.path.abspath(__file__))
-    stamps = [os.stat(os.path.join(here, name)).st_mtime_ns for name in ("server.py", "toolchain.py", "messages.py")]
-    return f"compiler-{disk_cache.digest(repr((here, stamps, sys.executable, sys.version, _site())).encode()).hex()[:16]}"
+    stamps = [os.stat(os.path.join(here, name)).st_mtime_ns for name in ("server.py", "toolchain.py", "messages.py", "expression_ir.py")]
+    return f"compiler-{disk_cache.digest(repr((here, stamps, _settings(), sys.executable, sys.version, _site())).encode()).hex()[:16]}"
 
 
 def _found() -> Connection | None:
@@ -261,12 +265,17 @@ def _found() -> Connection | None:
 def _started() -> Connection | None:
     cache = disk_cache.shared().directory
     command = [sys.executable, "-I", "-S", *(["-B"] if sys.dont_write_bytecode else []), "-c", BEGINNING]
-    command += [_package(), _site(), cache or "", _name() if cache else ""]
+    command += [_package(), _site(), *_settings(), cache or "", _name() if cache else ""]
     descriptor = _native.start([os.fsencode(word) for word in command])
     if descriptor < 0:
         _state.why = f"a process could not be started: {os.strerror(-descriptor)} ({errno.errorcode.get(-descriptor, descriptor)})"
         return None
     return Connection(descriptor, own=True)
+
+
+def _settings() -> tuple[str, str]:
+    """Return what texts depend on besides the machine: ``LAZYNP_LIBMVEC`` and ``LAZYNP_POLYNOMIALS``."""
+    return config.libmvec, str(int(config.polynomials))
 
 
 def _site() -> str:

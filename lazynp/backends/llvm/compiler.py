@@ -14,27 +14,19 @@ import ctypes
 import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lazynp.backends.common import disk_cache
-from lazynp.backends.llvm import background, client, loader, mathlib, threads
+from lazynp.backends.llvm import client, threads
 from lazynp.backends.llvm.host import host
-from lazynp.backends.llvm.toolchain import HASTE, PIPELINE, RefusedError, Toolchain
+from lazynp.backends.llvm.messages import HASTE, Described
 from lazynp.values import config, forking
 from lazynp.values.loading import load
 
-BEGUN: Final = 32  # modules that were compiled meanwhile, or will be, from which on one looks whether somebody still wants them
+if TYPE_CHECKING:
+    from lazynp.backends.llvm.toolchain import Toolchain
 
-# What generated text ends with: the attributes and metadata that its functions and loops refer to.
-#
-# Vectors that are spilled straddle cache lines, and a loop takes twice as long, unless the function aligns its stack; LLVM decides on that
-# before it knows what is spilled.
-TAIL: Final = """
-attributes #0 = { nounwind noinline "prefer-vector-width"="512" "stackrealign" }
-!1 = !{!"llvm.loop.unroll.disable"}
-!2 = !{!"llvm.loop.vectorize.followup_vectorized", !3}
-!3 = !{!"llvm.loop.unroll.full"}
-"""
+BEGUN: Final = 32  # modules that were compiled meanwhile, or will be, from which on one looks whether somebody still wants them
 
 
 class CompileError(RuntimeError):
@@ -70,7 +62,7 @@ _defined: Final[dict[str, int]] = {}  # addresses of compiled functions that lat
 
 def _finished() -> None:
     """Wait for what is compiled in other threads: LLVM does not survive the end of the process.  What they made is kept."""
-    background.stop()
+    _module("background").stop()
     with _lock:
         _keep_what_is_done()
 
@@ -79,7 +71,7 @@ def _finished() -> None:
 def _toolchain() -> Toolchain:
     """The toolchain of this process, for what no process beside it compiles; called with the lock held."""
     load("llvmlite.binding")
-    tools = Toolchain()
+    tools: Toolchain = _module("toolchain").Toolchain()
     atexit.register(_finished)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(tools))  # LLVM's objects are never disposed of: at the end of the process that fails
     return tools
@@ -88,7 +80,23 @@ def _toolchain() -> Toolchain:
 @functools.cache
 def _identity() -> str:
     """Describe what machine code depends on besides the text it comes from; which math library it calls, and how, the text says."""
-    return "\0".join((*host(), PIPELINE))
+    return "\0".join((*host(), _module("toolchain").PIPELINE))
+
+
+WRITERS: Final = (
+    "expression_ir", "mathlib", "messages", "polynomials/special", "roots", "scalars", "supported", "toolchain",
+    *(f"../../graph/{name}" for name in ("errors", "op")),
+    *(f"polynomials/{name}" for name in ("code", "exponential", "functions", "logarithm", "power", "remainder", "trigonometric")),
+    *(f"../special/{name}" for name in ("__init__", "arithmetic", "bessel", "coefficients", "error", "gamma", "logistic")),
+)  # fmt: skip
+
+
+@functools.cache
+def _writers() -> str:
+    """Describe what machine code of described modules depends on: who writes the text, for which machine and with which functions."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    files = [os.stat(os.path.join(here, f"{name}.py")) for name in WRITERS]
+    return repr((tuple(host()), [(file.st_mtime_ns, file.st_size) for file in files], config.libmvec, config.polynomials))
 
 
 if hasattr(os, "register_at_fork"):
@@ -100,41 +108,57 @@ def define(functions: Mapping[str, int]) -> None:
     _defined.update(functions)
 
 
-def begin(ir_text: str, names: Sequence[str], level: int = 1) -> Any:
+def _module(name: str) -> Any:
+    """Return a module that only those need who write or compile a text, or load machine code."""
+    return load(f"lazynp.backends.llvm.{name}")
+
+
+def _text(module: str | Described) -> str:
+    """Return a module's text."""
+    if isinstance(module, str):
+        return module
+    text: str = _module("expression_ir").text_of(module.words)
+    if not text:
+        raise CompileError("there is no text for it")
+    return text
+
+
+def begin(module: str | Described, names: Sequence[str], level: int = 1) -> Any:
     """Have a module compiled meanwhile; what does so, until that is over.  None where ``compile_module`` will find it, or has to do it."""
     if not config.optimize or not client.ahead():
         return None
     with _lock:
-        key = _key(ir_text, names, level)
+        key = _key(module, names, level)
         if len(_begun) >= BEGUN and config.cache:
             _keep_what_is_done()
         work = _begun.get(key)
         if work is None and disk_cache.shared().get(key) is None:
-            work = client.begin(key, ir_text, names, level)
-            if work is None and background.wanted():
-                work = background.begin(_toolchain(), ir_text, names, level)
+            work = client.begin(key, module, names, level)
+            if work is None and _module("background").wanted():
+                work = _module("background").begin(_toolchain(), _text(module), names, level)
             if work is not None:
                 _begun[key] = work
         return None if work is None or work.over else work
 
 
-def _key(ir_text: str, names: Sequence[str], level: int) -> str:
-    return disk_cache.digest(f"{_identity()}\0{level}\0{','.join(names)}\0{ir_text}".encode()).hex()
+def _key(module: str | Described, names: Sequence[str], level: int) -> str:
+    depends, words = (_identity(), module) if isinstance(module, str) else (_writers(), module.words)
+    return disk_cache.digest(f"{depends}\0{level}\0{','.join(names)}\0{words}".encode()).hex()
 
 
-def _made(key: str, ir_text: str, names: Sequence[str], level: int) -> bytes:
+def _made(key: str, module: str | Described, names: Sequence[str], level: int) -> bytes:
     """Return the machine code of a module that somebody waits for, and keep it on disk."""
-    work = _begun.pop(key, None) or client.begin(key, ir_text, names, level)
+    work = _begun.pop(key, None) or client.begin(key, module, names, level)
     if work is not None:
         work.hurry()
         work.wait()
         code: bytes | None = work.code()
         if code is None and not work.lost:
-            raise CompileError(f"{work.error}{_keep_text(ir_text)}")
+            raise CompileError(f"{work.error}{_keep_text(module)}")
         if code is not None:
             _keep(key, work, code)
             return code
-    code = _compile(_toolchain(), ir_text, names, level)
+    code = _compile(_toolchain(), _text(module), names, level)
     disk_cache.shared().put(key, code)
     return code
 
@@ -154,13 +178,13 @@ def _keep_what_is_done() -> None:
             del _begun[key]
 
 
-def compile_module(ir_text: str, names: Sequence[str], level: int = 1, how: str = WAIT) -> dict[str, int]:
+def compile_module(module: str | Described, names: Sequence[str], level: int = 1, how: str = WAIT) -> dict[str, int]:
     """Compile a module and return the addresses of its functions.
 
     Parameters
     ----------
-    ir_text : str
-        LLVM IR. It should name neither triple nor data layout.
+    module : str or Described
+        LLVM IR, which should name neither triple nor data layout; or what it is to be written from.
     names : sequence of str
         The functions wanted. Every other function whose name starts with ``lz_`` becomes private to the module.
     level : {1, 0, 3}
@@ -185,8 +209,8 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1, how: str 
     if not config.optimize:
         level = HASTE
     with _lock:
-        key = _key(ir_text, names, level)
-        work = begin(ir_text, names, level) if how == BEGIN else None
+        key = _key(module, names, level)
+        work = begin(module, names, level) if how == BEGIN else None
         if work is not None:
             raise CompilingError((work,))
         data = None if key in _begun else cache.get(key)
@@ -200,7 +224,7 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1, how: str 
                 return addresses
         if how == LOOK:
             raise CompileError("it was not compiled before, or is not kept")
-        addresses = load_object(_made(key, ir_text, names, level), names)
+        addresses = load_object(_made(key, module, names, level), names)
         STATISTICS.compiled += 1
         return addresses
 
@@ -210,9 +234,11 @@ def load_object(data: bytes, names: Sequence[str]) -> dict[str, int]:
 
     The bytes must be what a compilation made: whoever kept them checks that (LLVM ends the process over a damaged object).
     """
+    loader = _module("loader")
     with _lock:
         try:
-            return loader.load(data, names, _address)
+            addresses: dict[str, int] = loader.load(data, names, _address)
+            return addresses
         except loader.UnsupportedError:
             return _link(_toolchain(), data, names)
 
@@ -226,7 +252,7 @@ def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
 def _optimise(tools: Toolchain, ir_text: str, names: Iterable[str], level: int = 1) -> Any:
     try:
         return tools.optimised(ir_text, names, level)
-    except RefusedError as error:
+    except _module("toolchain").RefusedError as error:
         raise CompileError(f"{error}{_keep_text(ir_text)}") from error
 
 
@@ -241,7 +267,7 @@ def _compile(tools: Toolchain, ir_text: str, names: Sequence[str], level: int = 
 
 def _link(tools: Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int]:
     """Link by LLVM, for systems and objects that the loader does not know."""
-    llvm = tools.llvm
+    llvm, loader = tools.llvm, _module("loader")
     # LLVM ends the process when a symbol is missing, so look before.
     try:
         undefined = loader.Object(data).undefined()
@@ -267,7 +293,7 @@ def _link(tools: Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int]
 
 def _address(name: str) -> int | None:
     """The address of a function that generated code may call."""
-    return _defined.get(name) or mathlib.address(name) or threads.address(name)
+    return _defined.get(name) or threads.address(name) or _module("mathlib").address(name)
 
 
 def _unresolved(tools: Toolchain, names: Iterable[str]) -> list[str]:
@@ -284,10 +310,11 @@ def _unresolved(tools: Toolchain, names: Iterable[str]) -> list[str]:
     return missing
 
 
-def _keep_text(ir_text: str) -> str:
+def _keep_text(module: str | Described) -> str:
     """Write refused IR where a developer can look at it, and say where."""
     if not config.debug:
         return ""
+    ir_text = _text(module)
     descriptor, path = load("tempfile").mkstemp(prefix="lazynp-", suffix=".ll")
     with os.fdopen(descriptor, "w") as file:
         file.write(ir_text)

@@ -1,274 +1,75 @@
 """Tapes as machine code: what `array/chains.h` computes by NumPy's loops until it has come often enough.
 
-In: the steps of an expression, the dtypes of its arrays and how they lie along a row.  Out: the address of
-``void(ptr at, ptr across, ptr along, ptr numbers, ptr to, i64 rows, i64 length)``, or 0.  Promise: IEEE arithmetic and integers,
-one operation a step, so that the bits are NumPy's, and functions where they are to be the kernels'; floating-point errors are in the
-processor's flags, and nothing is written but ``to``.
+In: the steps of an expression, the dtypes of its arrays and how they lie along a row.  Out: the address of its function
+(``expression_ir.py``), or 0.  Promise: what an earlier program left on disk is found by the expression in words, and what is not there is
+asked for in these words; who asks loads nothing that writes code, and nothing of LLVM's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from lazynp.backends.common import disk_cache
-from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import client, compiler, mathlib, roots, scalars
-from lazynp.backends.llvm.scalars import Lines, memory_type
-from lazynp.graph import op as o
-from lazynp.graph.op import Op
+from lazynp.backends.common.interrupts import aside, briefly
+from lazynp.backends.llvm import client, compiler
+from lazynp.backends.llvm.messages import NAME
 
-DType = np.dtype[Any]
-Operand = tuple[int, int]  # kind and number
-Step = tuple[str, DType, DType, tuple[Operand, ...]]  # NumPy's function, the dtypes of its operands and of its result, its operands
-
-ARRAY, NUMBER, STEP = 0, 1, 2  # kinds of operands
-ONE, APART = "o", "s"  # how an array lies along a row: one element, elements apart; else, side by side
-NUMBER_BYTES: Final = 16  # what a number takes in memory
-NAME: Final = "lzx"
-KERNELS: Final = "kernels "  # how the names of functions begin that are to have the kernels' bits
 LATER, AHEAD = -1, -2  # in the place of addresses
-_works: Final[dict[Any, Any]] = {}  # by expression: what compiles it meanwhile
-
-_OTHER_NAMES: Final = {"square": o.MULTIPLY, "fabs": o.ABSOLUTE}
-_CHOOSES: Final = frozenset({"maximum", "minimum", "where", "clip"})
-_OF_TRUTH: Final = {"logical_and": o.BITWISE_AND, "logical_or": o.BITWISE_OR, "logical_not": o.INVERT}
+_works: Final[dict[str, Any]] = {}  # by words: what compiles it meanwhile
 
 
-def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequence[int], kept: bool | None = False) -> int:
+def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Sequence[int], kept: bool | None = False) -> int:
     """Compile an expression and return the address of its function; 0 where that does not go.
 
     Parameters
     ----------
     steps : sequence of (str, dtype, dtype, operands)
-        In the order of computation.  An operand is (kind, number).
+        In the order of computation: NumPy's function, the dtypes of its operands and of its result, its operands.  An operand is (kind,
+        number).
     dtypes : sequence of dtype
         Of the arrays.
     lies : str
-        A letter an array: ``c``, ``o`` or ``s``, see above.
+        A letter an array: how it lies along a row, as ``expression_ir.py`` names it.
     outs : sequence of int
         The steps whose results are wanted.
     kept : bool or None
         True: only look whether an earlier run of the program left it on disk, or looked for it, too; the answer is ``AHEAD`` where it
-        did not, and a thread could compile it meanwhile.  None: have one do so, which is ``LATER`` as long as it does.
+        did not, and it could be compiled meanwhile.  None: have that done, which is ``LATER`` as long as it is.
     """
-    expression = (tuple(steps), tuple(dtypes), lies, tuple(outs))
-    work = _works.get(expression)
+    words = in_words(steps, dtypes, lies, outs)
+    work = _works.get(words)
     if work is not None and not work.over and kept is None:
         return LATER
-    _works.pop(expression, None)
-    text = source(steps, dtypes, lies, outs)
-    if not text:
-        return 0
+    _works.pop(words, None)
+    module = compiler.Described(words)
+    call = aside if kept is False or not client.wanted() else briefly  # nothing is compiled here, nor waited for
     try:
         if kept:
             try:
-                return aside(compiler.compile_module, text, [NAME], 1, compiler.LOOK)[NAME]
+                return call(compiler.compile_module, module, [NAME], 1, compiler.LOOK)[NAME]
             except compiler.CompileError:
                 # A process beside the program takes none of its time; others begin what an earlier run wanted, too.
-                again = client.wanted() or disk_cache.shared().wanted(disk_cache.digest(text.encode()).hex())
+                again = client.wanted() or disk_cache.shared().wanted(disk_cache.digest(words.encode()).hex())
                 if client.ahead():
                     if again:
-                        aside(compiler.begin, text, [NAME])
+                        call(compiler.begin, module, [NAME])
                     return AHEAD
                 if not again:
                     raise
-        return aside(compiler.compile_module, text, [NAME], 1, compiler.BEGIN if kept is None else compiler.WAIT)[NAME]
+        return call(compiler.compile_module, module, [NAME], 1, compiler.BEGIN if kept is None else compiler.WAIT)[NAME]
     except compiler.CompilingError as error:
-        if len(_works) >= compiler.BEGUN:  # of some nobody may ask again; who does finds the module by its text
+        if len(_works) >= compiler.BEGUN:  # of some nobody may ask again; who does finds the module by its words
             _works.clear()
-        (_works[expression],) = error.works
+        (_works[words],) = error.works
         return LATER
     except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
         return 0
 
 
-def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequence[int]) -> str:
-    """Return the text of an expression's module, an empty one where there is none."""
-    if any(dtype.kind == "c" or dtype.char == "e" for _, *both, _ in steps for dtype in both):
-        return ""
-    lines = Lines()
-    steps, reads = _reads(steps, len(dtypes))
-    dtypes, lies = [dtypes[k] for k in reads], "".join(lies[k] for k in reads)
-    arrays = range(len(reads))
-    loads = [_load(lines, f"%p{k}", dtypes[k]) if lies[k] == ONE else "" for k in arrays]
-    number_dtypes = {k: dtype for _, dtype, _, operands in steps for kind, k in operands if kind == NUMBER}
-    numbers = {k: _load(lines, f"%n{k}", dtype) for k, dtype in number_dtypes.items()}
-    outside, lines.lines = lines.lines, []
-    for k in arrays:
-        if lies[k] != ONE:
-            at = f"getelementptr inbounds {memory_type(dtypes[k])}, ptr %p{k}, i64 %i"
-            if lies[k] == APART:
-                at = f"getelementptr inbounds i8, ptr %p{k}, i64 {lines.temp(f'mul nsw i64 %i, %s{k}')}"
-            loads[k] = _load(lines, lines.temp(at), dtypes[k])
-    square_roots, quotients = (sum(name == each for name, *_ in steps) for each in ("sqrt", "divide"))
-    lines.multiplied = roots.pays(len(steps) - square_roots - quotients, quotients, square_roots)
-    values: list[str] = []
-    needed: dict[str, list[str]] = {}  # by their type
-    floats = any(dtype.kind == "f" for _, dtype, _, _ in steps)
+def in_words(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Sequence[int]) -> str:
+    """Return an expression in words: how its arrays lie, what is wanted of it, their dtypes, a line a step."""
+    lines = [lies, " ".join(map(str, outs)), " ".join([dtype.str[1:] for dtype in dtypes])]
     for name, dtype, result, operands in steps:
-        if name == "where" and dtype.kind != "b" and floats:
-            needed.setdefault(memory_type(dtype), []).extend(values[k] for kind, k in operands[1:] if kind == STEP)
-        found = [values[k] if kind == STEP else numbers[k] if kind == NUMBER else loads[k] for kind, k in operands]
-        value = _step(lines, name, dtype, result, found)
-        if value is None or lines.noted:
-            return ""
-        values.append(value)
-    for k, out in enumerate(outs):
-        to = steps[out][2]
-        stored = lines.temp(f"zext i1 {values[out]} to i8") if to.kind == "b" else values[out]
-        place = lines.temp(f"getelementptr inbounds {memory_type(to)}, ptr %to{k}, i64 %i")
-        lines.emit(f"store {memory_type(to)} {stored}, ptr {place}, align {to.itemsize}")
-
-    begin, behind = _gathered(lines, needed, outside)
-    taken = [*(f"ptr noalias %to{k}" for k in range(len(outs))), "i64 %length", *(f"ptr noalias readonly %p{k}" for k in arrays)]
-    taken += [f"i64 %s{k}" for k in arrays]
-    taken += [f"ptr noalias readonly %n{k}" for k in numbers]
-    words = "\n".join(
-        f"  %a{k} = getelementptr ptr, ptr %at, i64 {reads[k]}\n  %p{k} = load ptr, ptr %a{k}\n"
-        f"  %b{k} = getelementptr i64, ptr %across, i64 {reads[k]}\n  %c{k} = load i64, ptr %b{k}\n"
-        f"  %d{k} = getelementptr i64, ptr %along, i64 {reads[k]}\n  %s{k} = load i64, ptr %d{k}"
-        for k in arrays
-    )
-    words += "".join(f"\n  %e{k} = getelementptr ptr, ptr %to, i64 {k}\n  %t{k} = load ptr, ptr %e{k}" for k in range(len(outs)))
-    words += "".join(f"\n  %n{k} = getelementptr i8, ptr %numbers, i64 {k * NUMBER_BYTES}" for k in numbers)
-    rows = "\n".join(f"  %o{k} = mul i64 %row, %c{k}\n  %q{k} = getelementptr i8, ptr %p{k}, i64 %o{k}" for k in arrays)
-    rows += "".join(
-        f"\n  %x{k} = mul i64 %before, {steps[out][2].itemsize}\n  %h{k} = getelementptr i8, ptr %t{k}, i64 %x{k}"
-        for k, out in enumerate(outs)
-    )
-    passed = [*(f"ptr %h{k}" for k in range(len(outs))), "i64 %length", *(f"ptr %q{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
-    passed += [f"ptr %n{k}" for k in numbers]
-    body = _TEXT % {
-        "taken": ", ".join(taken), "outside": "\n".join(outside), "inside": "\n".join(begin + lines.lines), "behind": "\n".join(behind),
-        "words": words, "rows": rows, "passed": ", ".join(passed), "name": NAME,
-    }  # fmt: skip
-    return "\n".join([*sorted(lines.intrinsics), mathlib.prelude(lines.functions), body, compiler.TAIL])
-
-
-def _gathered(lines: Lines, needed: Mapping[str, Sequence[str]], outside: list[str]) -> tuple[list[str], list[str]]:
-    """Emit what makes a loop compute numbers whether they are chosen or not; return what stands at its beginning, and behind it.
-
-    LLVM may compute what a ``select`` chooses under a mask, or behind a branch: an error of what is not chosen was lost.  So the bits of
-    all that is chosen from are gathered in a word, which is stored where nobody reads it.
-    """
-    begin: list[str] = []
-    behind: list[str] = []
-    for kind, values in needed.items():
-        if not values:
-            continue
-        word = first = f"%gathered.{kind}"
-        bits = f"i{scalars.FLOAT_BITS[kind]}" if kind in scalars.FLOAT_BITS else kind
-        for value in values:
-            word = lines.temp(f"or {bits} {word}, {lines.temp(f'bitcast {kind} {value} to {bits}')}")
-        begin.append(f"  {first} = phi {bits} [ 0, %entry ], [ {word}, %body ]")
-        outside.append(f"  %unread.{kind} = alloca {bits}")
-        behind.append(f"  store volatile {bits} {word}, ptr %unread.{kind}")
-    return begin, behind
-
-
-def _reads(steps: Sequence[Step], count: int) -> tuple[Sequence[Step], Sequence[int]]:
-    """Return the steps with what they read for arrays, and of which of the ``count`` arrays each of these is.
-
-    Where steps compare or choose, LLVM must not know that two of them read the same: of ``(u / v < w) & (u / v > w)`` it would prove
-    that it is false, and divide nothing, so that an error of the division was lost.  Of what is read once nothing can be proved.
-    """
-    if not any(result.kind == "b" or name in _CHOOSES for name, _, result, _ in steps):
-        return steps, range(count)
-    reads: list[int] = []
-    apart = []
-    for name, dtype, result, operands in steps:
-        found = []
-        for kind, k in operands:
-            if kind == ARRAY:
-                reads.append(k)
-            found.append((kind, len(reads) - 1 if kind == ARRAY else k))
-        apart.append((name, dtype, result, tuple(found)))
-    return apart, reads
-
-
-def _load(lines: Lines, pointer: str, dtype: DType) -> str:
-    value = lines.temp(f"load {memory_type(dtype)}, ptr {pointer}, align {dtype.itemsize}")
-    return lines.temp(f"icmp ne i8 {value}, 0") if dtype.kind == "b" else value
-
-
-def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[str]) -> str | None:
-    """One step, None where it is none of those that have NumPy's bits."""
-    if name == "cast":
-        if dtype.kind == "f" and result.kind in "iu":  # what is in no range raises a flag, which guarded code does not
-            return None
-        return scalars.cast(lines, operands[0], dtype, result)
-    kernels = name.startswith(KERNELS)
-    if name == "clip":
-        return _clip(lines, dtype, *operands)
-    op = _operation(name.removeprefix(KERNELS), dtype)
-    if op is None:
-        return None
-    if op is o.WHERE:
-        return scalars.compute(lines, op, result, tuple(operands), dtype)
-    if name == "square":
-        operands = operands * 2
-    if op is o.DIVIDE and dtype.kind in "iu":  # of integers: NumPy divides them as floats
-        operands, dtype = [scalars.cast(lines, x, dtype, result) for x in operands], result
-    if (dtype.kind in op.rounds and not kernels) or not scalars.supported(op, result, [dtype] * len(operands)):
-        return None
-    return scalars.compute(lines, op, result, tuple(operands), dtype)
-
-
-def _clip(lines: Lines, dtype: DType, x: str, low: str, high: str) -> str | None:
-    """Emit what NumPy's loop does: the larger one of ``x`` and ``low``, then the smaller one of that and ``high``; no number stays none."""
-    kind = memory_type(dtype)
-    if dtype.char not in "fd" and dtype.kind not in "iu":
-        return None
-    for bound, (of_floats, of_signed, of_unsigned) in ((low, ("ogt", "sgt", "ugt")), (high, ("olt", "slt", "ult"))):
-        if dtype.kind == "f":
-            kept = lines.temp(f"fcmp {of_floats} {kind} {x}, {bound}")
-            kept = lines.temp(f"or i1 {kept}, {lines.temp(f'fcmp uno {kind} {x}, {x}')}")
-        else:
-            kept = lines.temp(f"icmp {of_signed if dtype.kind == 'i' else of_unsigned} {kind} {x}, {bound}")
-        x = lines.select(kept, kind, x, bound)
-    return x
-
-
-def _operation(name: str, dtype: DType) -> Op | None:
-    if name in _OF_TRUTH:
-        return _OF_TRUTH[name] if dtype.kind == "b" else None
-    if name in _OTHER_NAMES:
-        return _OTHER_NAMES[name]
-    return next((op for op in scalars.LOWERINGS if op.name == name), None)
-
-
-_TEXT: Final = """
-define internal void @row(%(taken)s) #0 {
-entry:
-%(outside)s
-  br label %%body
-body:
-  %%i = phi i64 [ 0, %%entry ], [ %%j, %%body ]
-%(inside)s
-  %%j = add nuw nsw i64 %%i, 1
-  %%more = icmp slt i64 %%j, %%length
-  br i1 %%more, label %%body, label %%after
-after:
-%(behind)s
-  ret void
-}
-
-define void @%(name)s(ptr %%at, ptr %%across, ptr %%along, ptr %%numbers, ptr %%to, i64 %%rows, i64 %%length) #0 {
-entry:
-%(words)s
-  br label %%each
-each:
-  %%row = phi i64 [ 0, %%entry ], [ %%next, %%each ]
-  %%before = mul i64 %%row, %%length
-%(rows)s
-  call void @row(%(passed)s)
-  %%next = add nuw nsw i64 %%row, 1
-  %%again = icmp slt i64 %%next, %%rows
-  br i1 %%again, label %%each, label %%over
-over:
-  ret void
-}
-"""
+        lines.append(f"{name}\t{dtype.str[1:]}\t{result.str[1:]}\t{' '.join([f'{kind}:{k}' for kind, k in operands])}")
+    return "\n".join(lines)

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from lazynp.backends.common.interrupts import BEHIND_THE_END
-from lazynp.backends.llvm import compiler, flags, mathlib, phases, roots, scalars, support
+from lazynp.backends.llvm import flags, mathlib, phases, roots, scalars, support
+from lazynp.backends.llvm.messages import TAIL
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import Operand
 from lazynp.graph import op as o
-from lazynp.graph.errstate import UNDER, raises
+from lazynp.graph.errors import UNDER, raises
 from lazynp.graph.op import Op
 
 BOOL = np.dtype(np.bool_)
@@ -42,7 +43,7 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
         helpers |= rendered.support
         called.add(phases.declaration(phases.size(rendered.layout)))
     head = [*sorted(called), *sorted(intrinsics), support.declarations(helpers), mathlib.prelude(functions)]
-    return "\n".join([*head, *texts, compiler.TAIL])
+    return "\n".join([*head, *texts, TAIL])
 
 
 STRIP = 1 << 16  # elements that a loop takes between two looks whether the run was stopped

@@ -7,18 +7,34 @@ guarded here, and an operation that is not in these tables is not ``supported``.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final
 
 from lazynp.backends.llvm import mathlib
 from lazynp.backends.llvm.supported import can_be_rendered
 from lazynp.graph import op as o
-from lazynp.graph.errstate import DIVIDE, INVALID, OVER, UNDER, raises
+from lazynp.graph.errors import DIVIDE, INVALID, OVER, UNDER, raises
 from lazynp.graph.op import Op
+from lazynp.values.records import Row
 
-DType = np.dtype[Any]
+if TYPE_CHECKING:  # what writes code loads no NumPy
+    import numpy as np
+
+
+class Scalar(Row):
+    """A dtype as far as text needs it, where there is no NumPy."""
+
+    kind: str
+    char: str  # of a floating-point number; else the kind
+    itemsize: int
+
+
+if TYPE_CHECKING:
+    DType = np.dtype[Any] | Scalar
+
+FLOAT32: Final = Scalar("f", "f", 4)
+FLOAT64: Final = Scalar("f", "d", 8)
 
 FLOATS = {"e": "half", "f": "float", "d": "double"}
 FLOAT_BITS = {"half": 16, "float": 32, "double": 64}
@@ -47,12 +63,14 @@ def literal(value: Any, dtype: DType) -> str:
     """A Python number as a constant of ``dtype``."""
     if dtype.kind == "f":
         # float and double constants are both written as the bits of a double
-        bits = np.array(value, np.float64).view(np.uint64).item()
-        if dtype.char == "e":
-            return f"0xH{np.array(value, np.float16).view(np.uint16).item():04X}"
         if value != value:
-            bits = 0x7FF8000000000000
-        return f"0x{bits:016X}"
+            return "0xH7E00" if dtype.char == "e" else "0x7FF8000000000000"
+        if dtype.char == "e":
+            try:
+                return f"0xH{int.from_bytes(struct.pack('<e', value), 'little'):04X}"
+            except OverflowError:
+                return "0xH7C00" if value > 0 else "0xHFC00"
+        return f"0x{int.from_bytes(struct.pack('<d', value), 'little'):016X}"
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "u":
@@ -123,7 +141,7 @@ class Lines:
         return self.temp(f"select i1 {condition}, {type_} {a}, {type_} {b}")
 
 
-Lowering = Callable[[Lines, DType, str, tuple[str, ...]], str]
+Lowering = Callable[[Lines, "DType", str, tuple[str, ...]], str]
 """(lines, dtype of the arguments, its LLVM type, arguments) -> result"""
 
 
@@ -178,7 +196,7 @@ def _safe_divisor(lines: Lines, dtype: DType, t: str, a: str, b: str) -> tuple[s
     lines.note(zero, DIVIDE)
     bad, overflow = zero, ""
     if dtype.kind == "i":
-        least = literal(np.iinfo(dtype).min, dtype)
+        least = literal(-(1 << (8 * dtype.itemsize - 1)), dtype)
         overflow = lines.temp(
             f"and i1 {lines.temp(f'icmp eq {t} {a}, {least}')}, {lines.temp(f'icmp eq {t} {b}, -1')}"
         )
@@ -445,9 +463,8 @@ def _compute(lines: Lines, op: Op, dtype: DType, args: tuple[str, ...], source: 
         return args[0] if a == b else lines.temp(f"bitcast {a} {args[0]} to {b}")
     if source.char == "e" and op not in (o.WHERE, o.SIGNBIT, o.NEGATIVE, o.ABSOLUTE):
         # float16 rounds after every operation
-        wide = np.dtype(np.float32)
         widened = tuple([lines.temp(f"fpext half {a} to float") for a in args])
-        result = HALF_LOWERINGS.get(op, LOWERINGS[op])(lines, wide, "float", widened)
+        result = HALF_LOWERINGS.get(op, LOWERINGS[op])(lines, FLOAT32, "float", widened)
         return lines.temp(f"fptrunc float {result} to half") if dtype.char == "e" else result
     return LOWERINGS[op](lines, source, type_of(source), args)
 
@@ -503,7 +520,7 @@ def _float_to_integer(lines: Lines, x: str, a: str, dtype: DType) -> str:
     """Convert as the instructions of the processors do that NumPy runs on: the minimum of the instruction's type where it does not fit."""
     if a == "half":
         x, a = lines.temp(f"fpext half {x} to float"), "float"
-    floating = np.dtype(np.float32 if a == "float" else np.float64)
+    floating = FLOAT32 if a == "float" else FLOAT64
     b = type_of(dtype)
     if dtype.kind == "u" and dtype.itemsize == 8:
         top = literal(2.0**63, floating)

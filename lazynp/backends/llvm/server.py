@@ -22,8 +22,9 @@ import time
 from typing import Any, Final
 
 from lazynp.backends.common.disk_cache import DiskCache
-from lazynp.backends.llvm.messages import COMPILE, DONE, FIRST, LIMIT, READY, REFUSED, REPLY, REQUEST
+from lazynp.backends.llvm.messages import COMPILE, DESCRIBED, DONE, FIRST, LIMIT, READY, REFUSED, REPLY, REQUEST
 from lazynp.backends.llvm.toolchain import Toolchain
+from lazynp.values.loading import load
 
 IDLE_SECONDS: Final = 10.0
 REST_SECONDS: Final = 5.0  # for what was asked for and nobody is left to take
@@ -33,8 +34,8 @@ PIECE: Final = 1 << 16
 class Job:
     """A module that somebody wants, and who."""
 
-    def __init__(self, key: str, level: int, names: list[str], text: str, client: Client) -> None:
-        self.key, self.level, self.names, self.text = key, level, names, text
+    def __init__(self, kind: int, key: str, level: int, names: list[str], text: str, client: Client) -> None:
+        self.kind, self.key, self.level, self.names, self.text = kind, key, level, names, text
         self.clients = [client]
 
 
@@ -123,7 +124,7 @@ class Server:
             return
         while len(client.came) >= REQUEST.size:
             kind, key, level, names, text = REQUEST.unpack_from(client.came)
-            if kind not in (COMPILE, FIRST) or names + text > LIMIT:
+            if kind not in (COMPILE, FIRST, DESCRIBED) or names + text > LIMIT:
                 self.leave(client)
                 return
             end = REQUEST.size + names + text
@@ -149,7 +150,7 @@ class Server:
             elif key in self.waiting:
                 self.waiting[key].clients.append(client)
             else:
-                self.waiting[key] = Job(key, level, names.split(","), text, client)
+                self.waiting[key] = Job(kind, key, level, names.split(","), text, client)
                 self.change.notify()
 
     def answer(self, job: Job, how: int, content: bytes) -> None:
@@ -182,13 +183,21 @@ class Server:
                 if code is None:
                     if tools is None:
                         raise RuntimeError(why)
-                    code = tools.compiled(job.text, job.names, job.level)
+                    code = tools.compiled(text_of(job), job.names, job.level)
                     self.cache.put(job.key, code)
                 self.over.append((job, DONE, code))
             except Exception as error:  # a program that is told goes on without
                 self.over.append((job, REFUSED, str(error).encode()))
             self.job = None
             os.write(self.wake, b"!")
+
+
+def text_of(job: Job) -> str:
+    """Return the text of a module; it is written here if the program has only described it."""
+    if job.kind != DESCRIBED:
+        return job.text
+    text: str = load("lazynp.backends.llvm.expression_ir").text_of(job.text)  # kernels' texts come written
+    return text
 
 
 def listen(cache: Any, name: str) -> socket.socket | None:

@@ -11,17 +11,17 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule import cost
 from lazynp.values.loading import load
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from lazynp.schedule.canonicalise import Program
 
-DType = np.dtype[Any]
+    DType = np.dtype[Any]
 
 # What is put together from other operations before it comes here, or left to NumPy.
 WITHOUT: Final = frozenset(

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Final
 
+from lazynp.backends.llvm.messages import HASTE
+
 PIPELINE: Final = "levels+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
-HASTE: Final = -1  # the level of all modules without optimisation
 
 
 class RefusedError(RuntimeError):

@@ -26,7 +26,7 @@ from lazynp.backends.numpy.operations import SPECIAL, UFUNCS
 from lazynp.backends.numpy.source import Expression, Memory, Writer
 from lazynp.graph import floating
 from lazynp.graph import op as o
-from lazynp.graph.errstate import UNDER, possible
+from lazynp.graph.errors import UNDER, possible
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.families import Family, prepared

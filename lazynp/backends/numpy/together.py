@@ -17,7 +17,7 @@ from lazynp.array import core
 from lazynp.backends.numpy import compiled
 from lazynp.backends.numpy.operations import UFUNCS, size
 from lazynp.graph import op as o
-from lazynp.graph.errstate import UNDER
+from lazynp.graph.errors import UNDER
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule import claims
 from lazynp.schedule.canonicalise import Entry

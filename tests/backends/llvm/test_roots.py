@@ -7,7 +7,7 @@ import pytest
 
 import lazynp
 from lazynp.backends.llvm import compiler, flags, roots
-from lazynp.graph.errstate import INVALID
+from lazynp.graph.errors import INVALID
 from lazynp.values import config
 from tests.backends.llvm.kernels import map_ir, math_kernel
 
