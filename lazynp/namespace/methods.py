@@ -27,8 +27,7 @@ from lazynp.memory import become, is_exported, private
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
-from lazynp.namespace.routines import creation, selecting, shaping
-from lazynp.namespace.ufunc import reductions
+from lazynp.namespace.routines import creation
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
 from lazynp.scalars import is_scalar, scalar_of_value
@@ -38,19 +37,24 @@ from lazynp.values.loading import load, under_way
 from lazynp.values.outside import from_outside
 
 
+def _routines(topic: str) -> Any:
+    """Import a module of functions, which a program that NumPy's loops answer does not need."""
+    return import_module(f"lazynp.namespace.routines.{topic}")
+
+
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """Give an array another shape over the same elements; see :meth:`numpy.ndarray.reshape`."""
     wanted = shape[0] if len(shape) == 1 else shape
     if type(self) is ndarray:
         return view_reshape(self, wanted, order, copy)
-    return shaping.reshape(self, wanted, order, copy=copy)
+    return _routines("shaping").reshape(self, wanted, order, copy=copy)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
     """Permute axes; see :meth:`numpy.ndarray.transpose`."""
     if not axes or (len(axes) == 1 and axes[0] is None):
         return self.T
-    return shaping.transpose(self, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
+    return _routines("shaping").transpose(self, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
 
 
 def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
@@ -76,21 +80,21 @@ def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", su
 
 def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
     """Limit values to an interval; see :meth:`numpy.ndarray.clip`."""
-    return selecting.clip(self, min, max, out, **options)
+    return _routines("selecting").clip(self, min, max, out, **options)
 
 
 def _sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort in place; see :meth:`numpy.ndarray.sort`."""
     if self._readonly:
         raise ValueError("sort array is read-only")
-    self._write(node_of(selecting.sort(self, index(axis), kind, order, stable=stable)))
+    self._write(node_of(_routines("selecting").sort(self, index(axis), kind, order, stable=stable)))
 
 
 def _partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
     """Partition in place; see :meth:`numpy.ndarray.partition`."""
     if self._readonly:
         raise ValueError("partition array is read-only")
-    self._write(node_of(selecting.partition(self, kth, index(axis), kind, order)))
+    self._write(node_of(_routines("selecting").partition(self, kth, index(axis), kind, order)))
 
 
 def _fill(self: Any, value: Any) -> None:
@@ -152,40 +156,38 @@ def _conjugate(self: Any, out: Any = None, /) -> Any:
 
 def _squeeze(self: Any, axis: Any = None) -> Any:
     """Remove axes of length one; see :meth:`numpy.ndarray.squeeze`."""
-    return shaping.squeeze(self, axis) if type(self) is ndarray else self
+    return _routines("shaping").squeeze(self, axis) if type(self) is ndarray else self
+
+
+def _flatten(self: Any, order: str = "C") -> Any:
+    """Copy all elements in one dimension; see :meth:`numpy.ndarray.flatten`."""
+    return _routines("shaping").flatten(self, order)
 
 
 def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
     """Select the slices where a condition holds; see :meth:`numpy.ndarray.compress`."""
-    return selecting.compress(self, condition, axis, out)
+    return _routines("selecting").compress(self, condition, axis, out)
 
 
 def _choose(self: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """Choose values from several arrays, by number; see :meth:`numpy.ndarray.choose`."""
-    from lazynp.namespace.routines.functional import choose
-
-    return choose(self, choices, out, mode)
+    return _routines("functional").choose(self, choices, out, mode)
 
 
 def _put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
     """Write at flat positions; see :meth:`numpy.ndarray.put`."""
-    from lazynp.namespace.routines.inserting import put
-
-    put(self, indices, values, mode)
+    _routines("inserting").put(self, indices, values, mode)
 
 
 def _dump(self: Any, file: Any) -> None:
     """Pickle to a file; see :meth:`numpy.ndarray.dump`."""
-    from lazynp.namespace.routines.files import dump
-
-    dump(self, file)
+    _routines("files").dump(self, file)
 
 
 def _dumps(self: Any) -> bytes:
     """Pickle to bytes; see :meth:`numpy.ndarray.dumps`."""
-    from lazynp.namespace.routines.files import dumps
-
-    return dumps(self)
+    found: bytes = _routines("files").dumps(self)
+    return found
 
 
 def _later(name: str, module: str, own: str, answered: str | None = None) -> Callable[..., Any]:
@@ -244,26 +246,36 @@ _byteswap.answered = "fallback"  # type: ignore[attr-defined]
 
 # Method -> function with the array first.
 SHARED: Final[dict[str, Callable[..., Any]]] = {
-    **{
-        name: reductions.FUNCTIONS[name]
-        for name in ["sum", "prod", "max", "min", "any", "all", "cumsum", "cumprod", "argmax", "argmin"]
-    },
+    **{name: _later(name, "ufunc.reductions", own) for name, own in {
+        "sum": "Add up the elements over axes; see :func:`numpy.sum`.",
+        "prod": "Multiply the elements over axes; see :func:`numpy.prod`.",
+        "max": "Compute the largest value over axes, NaN if there is one; see :func:`numpy.max`.",
+        "min": "Compute the smallest value over axes, NaN if there is one; see :func:`numpy.min`.",
+        "any": "Tell whether something is true along axes; see :func:`numpy.any`.",
+        "all": "Tell whether everything is true along axes; see :func:`numpy.all`.",
+        "cumsum": "Compute the running sum; see :func:`numpy.cumsum`.",
+        "cumprod": "Compute the running product; see :func:`numpy.cumprod`.",
+        "argmax": "Find the index of the largest value; see :func:`numpy.argmax`.",
+        "argmin": "Find the index of the smallest value; see :func:`numpy.argmin`.",
+    }.items()},
     "mean": _later("mean", "routines.statistics", "Compute the arithmetic mean; see :func:`numpy.mean`."),
     "var": _later("var", "routines.statistics", "Compute the variance, in two passes; see :func:`numpy.var`."),
     "std": _later("std", "routines.statistics", "Compute the standard deviation; see :func:`numpy.std`."),
     "round": _later("round", "routines.mathematics", "Round values to a number of decimals, halves to even; see :func:`numpy.round`."),
     "dot": _later("dot", "submodules.linalg", "Compute the dot product; see :func:`numpy.dot`.", "library"),
-    "ravel": shaping.ravel,
-    "flatten": shaping.flatten,
-    "swapaxes": shaping.swapaxes,
+    "ravel": _later("ravel", "routines.shaping", "Show all elements in one dimension; see :func:`numpy.ravel`."),
+    "flatten": _flatten,
+    "swapaxes": _later("swapaxes", "routines.shaping", "Exchange two axes; see :func:`numpy.swapaxes`."),
     "squeeze": _squeeze,
     "repeat": _later("repeat", "routines.joining", "Repeat every element; see :func:`numpy.repeat`."),
-    "take": selecting.take,
+    "take": _later("take", "routines.selecting", "Take elements at positions along an axis; see :func:`numpy.take`."),
     "compress": _compress,
-    "nonzero": selecting.nonzero,
-    "argsort": selecting.argsort,
-    "argpartition": selecting.argpartition,
-    "searchsorted": selecting.searchsorted,
+    **{name: _later(name, "routines.selecting", own, "library") for name, own in {
+        "nonzero": "Find the positions of what is not zero, an array per axis; see :func:`numpy.nonzero`.",
+        "argsort": "Find the positions that sort an array; see :func:`numpy.argsort`.",
+        "argpartition": "Find the positions that partition an array; see :func:`numpy.argpartition`.",
+        "searchsorted": "Find where values belong in a sorted array; see :func:`numpy.searchsorted`.",
+    }.items()},
     "diagonal": creation.diagonal,
     "trace": creation.trace,
     "reshape": _reshape,
@@ -277,7 +289,7 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
     "dumps": _dumps,
     "byteswap": _byteswap,
     "getfield": _getfield,
-}
+}  # fmt: skip
 
 # Methods that write; scalars have none of them.
 WRITING: Final[dict[str, Callable[..., Any]]] = {

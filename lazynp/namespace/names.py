@@ -14,8 +14,8 @@ import numpy as np
 from lazynp.engine import devices
 from lazynp.namespace import laziness
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines import creation, selecting, shaping, types
-from lazynp.namespace.ufunc import reductions, ufuncs
+from lazynp.namespace.routines import creation, types
+from lazynp.namespace.ufunc import ufuncs
 
 PUBLIC: Final = [
     "realize", "schedule", "explain", "kernelize", "memory", "progress", "report", "set_fallback", "coverage", "device", "lazynp_version",
@@ -28,9 +28,6 @@ ALL: Final[dict[str, Any]] = {
     **types.SCALAR_TYPES,
     **ufuncs.NAMES,
     **creation.FUNCTIONS,
-    **shaping.FUNCTIONS,
-    **selecting.FUNCTIONS,
-    **reductions.FUNCTIONS,
     **types.FUNCTIONS,
     **laziness.FUNCTIONS,
     "device": devices.device,
@@ -46,6 +43,10 @@ ALL: Final[dict[str, Any]] = {
 
 # Module of the routines -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
 _LATER: Final = {
+    "shaping": "array_split atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to dsplit expand_dims flip fliplr flipud hsplit "
+    "matrix_transpose moveaxis permute_dims ravel reshape rollaxis rot90 split squeeze swapaxes transpose unstack vsplit",
+    "selecting": "argpartition argsort argwhere clip compress extract flatnonzero nonzero partition searchsorted select sort take "
+    "take_along_axis where",
     "joining": "append block column_stack concat concatenate dstack hstack pad repeat roll stack tile vstack",
     "mathematics": "allclose angle around array_equal array_equiv cross diff ediff1d fix imag isclose iscomplex iscomplexobj isneginf "
     "isposinf isreal isrealobj nan_to_num real round sinc",
@@ -72,10 +73,14 @@ _LATER: Final = {
     "correlation": "cov corrcoef",
     "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
 }
+_REDUCTIONS: Final = (
+    "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod cumulative_sum max min prod ptp sum"
+)
 _PRODUCTS: Final = "dot einsum inner kron matmul matvec outer tensordot vdot vecdot vecmat"
 LATER: Final = {
     "coverage": "coverage",
     **{name: f"routines.{module}" for module, names in _LATER.items() for name in names.split()},
+    **dict.fromkeys(_REDUCTIONS.split(), "ufunc.reductions"),
     **dict.fromkeys(_PRODUCTS.split(), "submodules.linalg"),
 }
 

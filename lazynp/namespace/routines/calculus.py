@@ -21,8 +21,8 @@ from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.mathematics import diff
 from lazynp.namespace.routines.selecting import argsort, library, where
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import concrete
-from lazynp.namespace.ufunc.reductions import array_node, cumsum, laid_like
+from lazynp.namespace.ufunc.promotion import array_node, concrete
+from lazynp.namespace.ufunc.reductions import cumsum, laid_like
 from lazynp.namespace.ufunc.reductions import sum as add_up
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
 from lazynp.ndarray import asarray, host, ndarray, node_of, result, wrap

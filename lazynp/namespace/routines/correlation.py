@@ -22,8 +22,7 @@ from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.statistics import average
 from lazynp.namespace.submodules.linalg import dot
 from lazynp.namespace.ufunc import reductions as red
-from lazynp.namespace.ufunc.promotion import DType, Foreign
-from lazynp.namespace.ufunc.reductions import array_node
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
 from lazynp.ndarray import asarray, ndarray, node_of, result, wrap
 

@@ -24,8 +24,7 @@ from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import DType, Foreign, concrete, weak
-from lazynp.namespace.ufunc.reductions import array_node
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, concrete, weak
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 from lazynp.values import config

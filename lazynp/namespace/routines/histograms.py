@@ -20,7 +20,7 @@ from lazynp.graph.node import Node, stacklevel
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import at_once, item, known, native, values
 from lazynp.namespace.routines.joining import stack
-from lazynp.namespace.ufunc.reductions import array_node
+from lazynp.namespace.ufunc.promotion import array_node
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import generic, ndarray, result, wrap
 from lazynp.protocols import to_host

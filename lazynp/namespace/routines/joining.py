@@ -24,8 +24,8 @@ from lazynp.namespace.routines.creation import addressable
 from lazynp.namespace.routines.selecting import gathered
 from lazynp.namespace.routines.shaping import atleast_1d, atleast_2d, atleast_3d, of_arrays
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import Foreign
-from lazynp.namespace.ufunc.reductions import array_node, laid_like
+from lazynp.namespace.ufunc.promotion import Foreign, array_node
+from lazynp.namespace.ufunc.reductions import laid_like
 from lazynp.namespace.ufunc.ufuncs import need_array, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, view_reshape, wrap, wrap_ordered

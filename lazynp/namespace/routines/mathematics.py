@@ -27,8 +27,8 @@ from lazynp.namespace.routines.selecting import where
 from lazynp.namespace.routines.shaping import moveaxis, of_arrays
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
-from lazynp.namespace.ufunc.promotion import Foreign, concrete, overrides
-from lazynp.namespace.ufunc.reductions import NoValue, array_node, laid_out
+from lazynp.namespace.ufunc.promotion import Foreign, array_node, concrete, overrides
+from lazynp.namespace.ufunc.reductions import NoValue, laid_out
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, castable, need_array, ordered, write_out
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result, view_slice, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray

@@ -20,8 +20,8 @@ from lazynp.namespace.bridge.library import native, refused, warned
 from lazynp.namespace.routines import statistics
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
-from lazynp.namespace.ufunc.promotion import DType, Foreign
-from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, laid_like
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node
+from lazynp.namespace.ufunc.reductions import NoValue, finish, laid_like
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, castable
 from lazynp.ndarray import ndarray, node_of, wrap
 

@@ -23,8 +23,8 @@ from lazynp.namespace.bridge.library import at_once, item, native, warned
 from lazynp.namespace.routines.selecting import gathered, library, sort, where
 from lazynp.namespace.routines.statistics import aligned_weights, mean, mean_loops
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import Foreign
-from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, reduce_node
+from lazynp.namespace.ufunc.promotion import Foreign, array_node
+from lazynp.namespace.ufunc.reductions import NoValue, finish, reduce_node
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
 from lazynp.namespace.ufunc.ufuncs import castable, need_array, write_out
 from lazynp.ndarray import asarray, node_of, result, wrap

@@ -24,8 +24,8 @@ from lazynp.namespace.routines.shaping import of_arrays, view_reshape
 from lazynp.namespace.standard import exchanged
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, concrete, operand
-from lazynp.namespace.ufunc.reductions import NoValue, array_node, laid_like
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, broadcast, concrete, operand
+from lazynp.namespace.ufunc.reductions import NoValue, laid_like
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import ndarray, node_of, result, wrap

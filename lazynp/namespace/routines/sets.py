@@ -17,7 +17,7 @@ from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import at_once, item, known, native
-from lazynp.namespace.ufunc.reductions import array_node
+from lazynp.namespace.ufunc.promotion import array_node
 from lazynp.ndarray import wrap
 
 FEW: Final = 8  # values up to which comparing with each is what NumPy does, too

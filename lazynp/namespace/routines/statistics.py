@@ -21,8 +21,8 @@ from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import refused, warned
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
-from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast
-from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, laid_out, reduce_node
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, broadcast
+from lazynp.namespace.ufunc.reductions import NoValue, finish, laid_out, reduce_node
 from lazynp.namespace.ufunc.ufuncs import need_array
 from lazynp.ndarray import asarray, ndarray, node_of, result
 

@@ -17,8 +17,7 @@ from lazynp.namespace.routines.joining import roll
 from lazynp.namespace.routines.selecting import library
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import Foreign
-from lazynp.namespace.ufunc.reductions import array_node
+from lazynp.namespace.ufunc.promotion import Foreign, array_node
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import wrap
 

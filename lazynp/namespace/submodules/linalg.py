@@ -24,8 +24,7 @@ from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import eye
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.gufuncs import GUFUNCS, batch_shape, matmul_node
-from lazynp.namespace.ufunc.promotion import DType, Foreign, shape_text
-from lazynp.namespace.ufunc.reductions import array_node
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, shape_text
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, need_array, write_out
 from lazynp.ndarray import ndarray, node_of, result, view_diagonal, view_permute, wrap
 from lazynp.scalars import force

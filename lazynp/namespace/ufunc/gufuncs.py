@@ -21,8 +21,8 @@ from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import lies_in_c_order, loop_order
 from lazynp.namespace.docstrings import Documented
-from lazynp.namespace.ufunc.promotion import DType, Foreign, overrides
-from lazynp.namespace.ufunc.reductions import array_node, reduce_node
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, overrides
+from lazynp.namespace.ufunc.reductions import reduce_node
 from lazynp.namespace.ufunc.ufuncs import need_array, ordered, ufunc, write_out
 from lazynp.ndarray import asarray, ndarray, result, wrap_ordered
 

@@ -24,7 +24,7 @@ from lazynp.namespace import assignment
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions
-from lazynp.namespace.ufunc.promotion import DType, Foreign, mask_node, overrides
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, mask_node, overrides
 from lazynp.namespace.ufunc.table import REDUCTIONS
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, update, wrap
 from lazynp.protocols import to_host
@@ -91,7 +91,7 @@ def reduce(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
     _check_binary(of, "reduce")
     options = _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
     try:
-        x = reductions.array_node(array)
+        x = array_node(array)
         extra: dict[str, Node] = {}
         asked = dict(options)
         if where is not True:
@@ -120,7 +120,7 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     reductions.checked_out(out)
     _check_binary(of, "accumulate")
     try:
-        x = reductions.array_node(array)
+        x = array_node(array)
         axis = _single(axis, x, "accumulate")
         if of.__name__ in REDUCTIONS:
             return reductions.accumulate(of, array, axis, dtype, out)
@@ -153,7 +153,7 @@ def reduceat(of: ufunc, array: Any, indices: Any, axis: Any, dtype: Any, out: An
     reductions.checked_out(out)
     _check_binary(of, "reduceat", [0])
     try:
-        x = reductions.array_node(array)
+        x = array_node(array)
         axis = _single(axis, x, "reduceat")
         n = x.shape[axis]
         # A list is converted as a cast would; an array has to have integers.
@@ -200,7 +200,7 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     try:
         if _is_pythons(of):
             raise Foreign
-        nodes = [reductions.array_node(value) for value in values]
+        nodes = [array_node(value) for value in values]
         # An empty index: NumPy then checks only loop and operand count.
         nothing = np.zeros(0, np.intp)
         lossy = any(loses_a_part(node.dtype, a.dtype) for node in nodes)

@@ -61,6 +61,19 @@ def operand(x: Any) -> tuple[Node | None, Key]:
     return node, node.dtype
 
 
+def array_node(x: Any) -> Node:
+    """The node of an array-like; raises ``Foreign`` for what the graph does not compute with."""
+    if type(x) is ndarray:
+        return node_of(x)
+    node, _ = operand(x)
+    if node is not None:
+        return node
+    number = asarray(x)
+    if type(number) is not ndarray:  # an integer that no dtype of ours holds
+        raise Foreign
+    return node_of(number)
+
+
 def mask_node(where: Any) -> Node:
     """The node of a ``where=`` argument: a bool array, or Python values that NumPy reads as truth values."""
     if type(where) is not ndarray and not is_scalar(where) and not isinstance(where, (np.ndarray, np.generic)):

@@ -28,7 +28,7 @@ from lazynp.memory import stand_in
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
@@ -46,19 +46,6 @@ def accumulation_dtype(name: str, dtype: DType) -> DType:
         found = getattr(np, name).resolve_dtypes((None, dtype, None), reduction=True)[0]
         _accumulation[name, dtype] = found
     return found
-
-
-def array_node(x: Any) -> Node:
-    """The node of an array-like; raises ``Foreign`` for what the graph does not compute with."""
-    if type(x) is ndarray:
-        return node_of(x)
-    node, _ = operand(x)
-    if node is not None:
-        return node
-    number = asarray(x)
-    if type(number) is not ndarray:  # an integer that no dtype of ours holds
-        raise Foreign
-    return node_of(number)
 
 
 def identity(op: Op, dtype: DType) -> Node:
