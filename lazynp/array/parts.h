@@ -41,7 +41,7 @@ SETTING(first_limit, first_limit_name)      /* elements of the largest array tha
    sooner a kernel pays: from FIRST_USUAL elements on each counts FIRST_DEAR times. */
 #define FIRST_WORK (1LL << 32)
 #define FIRST_USUAL (1 << 22)
-#define FIRST_DEAR 4
+#define FIRST_DEAR 8
 static long long first_left = FIRST_WORK;
 
 /* Elements of the largest array that is an operand of tapes now. */

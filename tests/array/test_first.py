@@ -287,7 +287,7 @@ def test_the_largest_arrays_are_on_tapes_first() -> None:
     """The larger they are, the sooner kernels have them; and two statements wait beside each other, however large."""
     with config.override(tape_limit=786_432, tape_first=None):
         assert config.first_limit == 1 << 26
-        for size, dear in ((1 << 22, 1), ((1 << 22) + 1, 4)):
+        for size, dear in ((1 << 22, 1), ((1 << 22) + 1, 8)):
             x = np.realize(np.array(numpy.ones(size, numpy.int8)))
             assert taken(lambda x=x: x + x) == size * dear
         x = np.realize(np.array(numpy.ones(20_000_000, numpy.int8)))
