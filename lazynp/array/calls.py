@@ -521,18 +521,3 @@ def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     if bound(args) * bound([*kwargs.values()]) > config.at_hand:
         return NotImplemented
     return answer(theirs, args, kwargs, least, warns_below)
-
-
-def widening(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
-    """``answer`` for a function whose result may show its argument's elements many times."""
-    cells: list[arrays.ndarray] = []
-    try:
-        values = [_given(value, cells) for value in args]
-        named = {name: _given(value, cells) for name, value in kwargs.items()}
-    except _Elsewhere:
-        return NotImplemented
-    if any(type(x._base) is not _MEMORY for x in cells):  # what is shown is no cell's memory
-        return NotImplemented
-    value = theirs(*values, **named)
-    parts = value if type(value) is tuple else (value,)
-    return NotImplemented if any(part.size > config.at_hand for part in parts) else result(value, cells)

@@ -16,27 +16,16 @@ import numpy as np
 from numpy._core import umath
 
 from lazynp.array import core
-from lazynp.array.calls import ALWAYS, answer, any_large, at_hand_first, bound, by_kernels, growing, widening
-from lazynp.array.hand import cell, memory_of
+from lazynp.array.calls import ALWAYS, answer, any_large, at_hand_first, bound, by_kernels, growing
+from lazynp.array.hand import cell
 from lazynp.values import config
 
 _MEMORY: Final = np.ndarray
 _WHOLE_NUMBERS: Final = frozenset(map(np.dtype, "ilqILQ"))  # themselves, which native arrays have
 if (_clip := getattr(umath, "clip", None)) is not None:  # the ufunc that NumPy's function calls
     core.clips(_clip, np.maximum, np.minimum)
-# Functions that warn of very few elements.
-_FEW: Final = dict.fromkeys(("mean", "std", "var"), 3)
-# Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
-_QUIET: Final = frozenset(
-    {
-        "all", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
-        "concat", "copy", "count_nonzero", "cross", "cumprod", "cumsum", "diff", "dot", "einsum", "expand_dims", "flatnonzero", "flip",
-        "hstack", "inner", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
-        "roll", "round", "searchsorted", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tensordot", "tile",
-        "trace", "transpose", "tril", "triu", "var", "vdot", "vstack", "where", "solve", "inv", "det", "norm", "cholesky", "qr", "eigh",
-        "zeros", "ones", "empty", "full", "arange", "eye", "identity", "zeros_like", "ones_like", "empty_like",
-    }
-)  # fmt: skip
+# Those that make arrays and never warn of anything but floating-point errors.
+_QUIET: Final = frozenset({"zeros", "ones", "empty", "full", "arange", "eye", "identity", "zeros_like", "ones_like", "empty_like"})
 # What is not NumPy's to answer: what calls back, is about lazynp's own objects, must not read outside the memory, or warns of writes.
 NOT_AT_HAND: Final = frozenset(
     {
@@ -221,22 +210,33 @@ def _in_front(name: str, function: Any, theirs: Any, own: frozenset[str], itself
     if name in SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
         return type(function)(made) if isinstance(function, staticmethod) else made
-    directly = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
-    answered: Callable[..., Any] = growing if name in GROWING else widening if name in _WIDENING else answer
-    warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
-    kernels = name in BY_KERNELS
+    if name in GROWING:
+        return _of_lists(function, getattr(theirs, "_implementation", theirs))
+    return _before_kernels(function, lambda args: itself[0]) if name in BY_KERNELS else function
+
+
+def _of_lists(function: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
+    """Return ``function`` for what the core leaves alone, since it does not see how large the result is: lists and numbers."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kernels and any_large(args, kwargs):
+        found = growing(theirs, args, kwargs, 0, ALWAYS)
+        return function(*args, **kwargs) if found is NotImplemented else found
+
+    return call
+
+
+def _before_kernels(function: Callable[..., Any], whole: Callable[[tuple[Any, ...]], Callable[..., Any]]) -> Callable[..., Any]:
+    """Return ``function`` for what kernels have bits of their own for: large arrays are theirs, and what waits of one is computed before.
+
+    ``whole(args)`` is what is called of the function then, once more.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_large(args, kwargs):
             return by_kernels(function, args, kwargs)
-        if kernels and at_hand_first(args):
-            return itself[0](*args, **kwargs)
-        if config.at_hand and (not kwargs or own.isdisjoint(kwargs)):
-            found = answered(directly, args, kwargs, 0, warns_below)
-            if found is not NotImplemented:
-                return found
-        return function(*args, **kwargs)
+        return whole(args)(*args, **kwargs) if at_hand_first(args) else function(*args, **kwargs)
 
     return call
 
@@ -264,11 +264,6 @@ def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
         return function(*args, **kwargs)
 
     return make
-
-
-def few(name: str) -> int:
-    """Return how many elements a method must see not to warn of their number."""
-    return _FEW.get(name, 0)
 
 
 def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -318,22 +313,5 @@ def numpys_method(name: str) -> Any:
 
 
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of arrays that lets NumPy's answer where everything is at hand."""
-    theirs = numpys_method(name)
-    warns_below = few(name)
-    kernels = name in BY_KERNELS
-
-    @functools.wraps(function)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kernels and any_large((self, *args), kwargs):
-            return by_kernels(function, (self, *args), kwargs)
-        if kernels and at_hand_first((self, *args)):
-            return getattr(self, name)(*args, **kwargs)
-        base, node = self._base, self._node
-        if type(base) is _MEMORY or ((base is not None or node.buffer is not None) and memory_of(self) is not None):
-            found = answer(theirs, (self, *args), kwargs, 1, warns_below)
-            if found is not NotImplemented:
-                return found
-        return function(self, *args, **kwargs)
-
-    return call
+    """Return a method of arrays where the core does not let NumPy's answer."""
+    return _before_kernels(function, lambda args: getattr(type(args[0]), name)) if name in BY_KERNELS else function

@@ -102,6 +102,9 @@ def inner(a: Any, b: Any, /) -> Any:
 @fallback.library
 def vdot(a: Any, b: Any, /) -> Any:
     """Compute the dot product of the flattened arrays, the first conjugated; see :func:`numpy.vdot`."""
+    known = calls.answer(np.vdot, (a, b), {}, 0, calls.ALWAYS)  # of what lies in memory in any way; its sum follows from that
+    if known is not NotImplemented:
+        return known
     try:
         x, y = _common(array_node(a), array_node(b))
     except Foreign:

@@ -186,17 +186,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return self._keyed(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
-            base = a._base
-            if base is not None or (node := a._node) is None or node.buffer is not None:
-                memory = hand.memory_of(a)
-                if memory is not None and self.nout == 1 and self._at_call is not None and not (self._costly and hand.is_much(memory)):
-                    if self.nin == 1:
-                        theirs = core.at_call(self, a)
-                        return calls.of_one(self._of_numbers if theirs is self._numpy else theirs, memory)
-                    known = calls.of_two(self._at_call, a, memory, args[1])
-                    if known is not NotImplemented:
-                        return known
-            base = memory = None  # whoever captures it looks whether others hold it
             x = a._node if a._base is None else node_of(a)
             if self.nin == 1:
                 direct = self.direct((x.dtype,))
@@ -525,13 +514,9 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """Combine along ``axis``; see :meth:`numpy.ufunc.reduce`."""
         from lazynp.namespace.ufunc.methods import reduce
 
-        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
         if calls.any_large((array,), {}):
             given = functools.partial(reduce, self)
             return calls.by_kernels(given, (array, axis, dtype, out, keepdims, initial, where), {})
-        known = calls.answer(self._numpy.reduce, (array,), options, 1)
-        if known is not NotImplemented:
-            return known
         return reduce(self, array, axis, dtype, out, keepdims, initial, where)
 
     @_asking
@@ -539,9 +524,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
         from lazynp.namespace.ufunc.methods import accumulate
 
-        known = calls.answer(self._numpy.accumulate, (array, axis, dtype, out), {}, 1)
-        if known is not NotImplemented:
-            return known
         return accumulate(self, array, axis, dtype, out)
 
     @_asking
@@ -549,9 +531,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
         from lazynp.namespace.ufunc.methods import reduceat
 
-        known = calls.answer(self._numpy.reduceat, (array, indices, axis, dtype, out), {}, 1)
-        if known is not NotImplemented:
-            return known
         return reduceat(self, array, indices, axis, dtype, out)
 
     @_asking
