@@ -210,7 +210,7 @@ def _in_front(name: str, function: Any, theirs: Any, own: frozenset[str], itself
     if name in SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
         return type(function)(made) if isinstance(function, staticmethod) else made
-    if name in GROWING:
+    if name in GROWING or name in _WIDENING:
         return _of_lists(function, getattr(theirs, "_implementation", theirs))
     return _before_kernels(function, lambda args: itself[0]) if name in BY_KERNELS else function
 
