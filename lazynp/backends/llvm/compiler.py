@@ -96,7 +96,16 @@ def _writers() -> str:
     """Describe what machine code of described modules depends on: who writes the text, for which machine and with which functions."""
     here = os.path.dirname(os.path.abspath(__file__))
     files = [os.stat(os.path.join(here, f"{name}.py")) for name in WRITERS]
-    return repr((tuple(host()), [(file.st_mtime_ns, file.st_size) for file in files], config.libmvec, config.polynomials))
+    stamps = [(file.st_mtime_ns, file.st_size) for file in files]
+    return repr((tuple(host()), stamps, config.libmvec, config.polynomials, _c_library()))
+
+
+def _c_library() -> str | None:
+    """Return the version of the C library, which says what functions there are; None where it has none that it tells."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,13 +7,14 @@ asked for in these words; who asks loads nothing that writes code, and nothing o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lazynp.backends.common import disk_cache
 from lazynp.backends.common.interrupts import aside, briefly
 from lazynp.backends.llvm import client, compiler
 from lazynp.backends.llvm.messages import NAME
+from lazynp.values import forking
 
 LATER, AHEAD = -1, -2  # in the place of addresses
 _works: Final[dict[str, Any]] = {}  # by words: what compiles it meanwhile
@@ -43,7 +44,7 @@ def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Seque
         return LATER
     _works.pop(words, None)
     module = compiler.Described(words)
-    call = aside if kept is False or not client.wanted() else briefly  # nothing is compiled here, nor waited for
+    call: Any = aside if kept is False or not client.wanted() else _briefly
     try:
         if kept:
             try:
@@ -58,6 +59,8 @@ def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Seque
                 if not again:
                     raise
         return call(compiler.compile_module, module, [NAME], 1, compiler.BEGIN if kept is None else compiler.WAIT)[NAME]
+    except _BusyError:
+        return AHEAD if kept else LATER
     except compiler.CompilingError as error:
         if len(_works) >= compiler.BEGUN:  # of some nobody may ask again; who does finds the module by its words
             _works.clear()
@@ -65,6 +68,24 @@ def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Seque
         return LATER
     except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
         return 0
+
+
+class _BusyError(Exception):
+    """Another thread compiles something, and waits for it: who asked asks again."""
+
+
+def _briefly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Ask the process that compiles, or look on disk: nothing is compiled here, nor waited for."""
+    return briefly(_if_free, function, arguments)
+
+
+def _if_free(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    if not forking.compiler.acquire(blocking=False):
+        raise _BusyError
+    try:
+        return function(*arguments)
+    finally:
+        forking.compiler.release()
 
 
 def in_words(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Sequence[int]) -> str:

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from lazynp.backends.common.interrupts import briefly
 from lazynp.backends.llvm import client, compiler, expression_ir, expressions, scalars
 from lazynp.backends.llvm.messages import NAME, Described
 from lazynp.graph import op as o
-from lazynp.values import config
+from lazynp.values import config, forking
 
 DTYPES = [numpy.dtype(char) for char in "?bBhHiIlLqQfd"]
 FLOAT, SINGLE, TRUTH = numpy.dtype(float), numpy.dtype(numpy.float32), numpy.dtype(bool)
@@ -146,6 +147,28 @@ def test_what_no_text_is_written_of_is_refused() -> None:
     for words in (of_halves, "what is this", "c\n0\nf8\nadd\tf8\tf8\t0:7 0:0"):
         with config.override(compiler="child", optimize=True), pytest.raises(compiler.CompileError):
             compiler.compile_module(Described(words), [NAME])
+
+
+@by_child
+def test_a_thread_that_compiles_is_not_waited_for() -> None:
+    steps = [("add", FLOAT, FLOAT, ((0, 0), (0, 0)))]
+    waits, ready = threading.Event(), threading.Event()
+
+    def holds() -> None:
+        with forking.compiler:
+            ready.set()
+            waits.wait(60)
+
+    thread = threading.Thread(target=holds)
+    thread.start()
+    ready.wait(60)
+    try:
+        with config.override(compiler="child", optimize=True):
+            assert expressions.compiled(steps, [FLOAT], "c", [0], True) == expressions.AHEAD
+            assert expressions.compiled(steps, [FLOAT], "c", [0], None) == expressions.LATER
+    finally:
+        waits.set()
+        thread.join()
 
 
 def test_handlers_run_after_what_is_brief() -> None:
