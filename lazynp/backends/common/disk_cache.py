@@ -17,7 +17,7 @@ import os
 import stat
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from lazynp.values import config
@@ -249,6 +249,18 @@ def default_directory() -> str | None:
         path = os.path.join(shared if os.path.isabs(shared) else "~/.cache", "lazynp")
     path = os.path.expanduser(path)
     return path if os.path.isabs(path) else None
+
+
+def stamps(directory: str, names: Iterable[str]) -> list[tuple[int, int]]:
+    """Return when modules below a directory were written and how long they are, of whatever is there: source, bytecode, neither."""
+    found = []
+    for name in names:
+        for suffix in (".py", ".pyc"):
+            with contextlib.suppress(OSError):
+                status = os.stat(os.path.join(directory, name + suffix))
+                found.append((status.st_mtime_ns, status.st_size))
+                break
+    return found
 
 
 def digest(data: bytes) -> bytes:

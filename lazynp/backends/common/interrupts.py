@@ -91,8 +91,8 @@ def aside(function: Callable[..., R], *arguments: object) -> R:
 def briefly(function: Callable[..., R], *arguments: object) -> R:
     """Call a function that takes a millisecond or two where no signal handler runs, and no finalizer: handlers run afterwards."""
     collecting = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         with Deferred():
             return function(*arguments)
     finally:

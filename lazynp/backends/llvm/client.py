@@ -251,7 +251,7 @@ def _package() -> str:
 def _name() -> str:
     """Return the name under which programs find the process of others: of the same code and interpreter."""
     here = os.path.dirname(os.path.abspath(__file__))
-    stamps = [os.stat(os.path.join(here, name)).st_mtime_ns for name in ("server.py", "toolchain.py", "messages.py", "expression_ir.py")]
+    stamps = disk_cache.stamps(here, ("server", "toolchain", "messages", "expression_ir"))
     return f"compiler-{disk_cache.digest(repr((here, stamps, _settings(), sys.executable, sys.version, _site())).encode()).hex()[:16]}"
 
 

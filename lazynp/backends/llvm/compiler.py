@@ -13,6 +13,7 @@ import atexit
 import ctypes
 import functools
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -84,8 +85,8 @@ def _identity() -> str:
 
 
 WRITERS: Final = (
-    "expression_ir", "mathlib", "messages", "polynomials/special", "roots", "scalars", "supported", "toolchain",
-    *(f"../../graph/{name}" for name in ("errors", "op")),
+    "expression_ir", "host", "mathlib", "messages", "polynomials/special", "roots", "scalars", "supported", "toolchain",
+    "../../graph/errors", "../../graph/op", "../../schedule/cost", *(f"../../values/{name}" for name in ("config", "loading", "records")),
     *(f"polynomials/{name}" for name in ("code", "exponential", "functions", "logarithm", "power", "remainder", "trigonometric")),
     *(f"../special/{name}" for name in ("__init__", "arithmetic", "bessel", "coefficients", "error", "gamma", "logistic")),
 )  # fmt: skip
@@ -94,18 +95,21 @@ WRITERS: Final = (
 @functools.cache
 def _writers() -> str:
     """Describe what machine code of described modules depends on: who writes the text, for which machine and with which functions."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    files = [os.stat(os.path.join(here, f"{name}.py")) for name in WRITERS]
-    stamps = [(file.st_mtime_ns, file.st_size) for file in files]
-    return repr((tuple(host()), stamps, config.libmvec, config.polynomials, _c_library()))
+    stamps = disk_cache.stamps(os.path.dirname(os.path.abspath(__file__)), WRITERS)
+    version = sys.modules["lazynp"].lazynp_version
+    return repr((version, tuple(host()), stamps, config.libmvec, config.polynomials, _c_library()))
 
 
-def _c_library() -> str | None:
-    """Return the version of the C library, which says what functions there are; None where it has none that it tells."""
+def _c_library() -> tuple[str | None, bool]:
+    """Return the version of the C library, None where it tells none, and whether its functions of vectors are there."""
     try:
-        return os.confstr("CS_GNU_LIBC_VERSION")
+        version = os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, ValueError, OSError):
-        return None
+        version = None
+    try:
+        return version, bool(ctypes.CDLL("libmvec.so.1"))
+    except OSError:
+        return version, False
 
 
 if hasattr(os, "register_at_fork"):
@@ -120,6 +124,12 @@ def define(functions: Mapping[str, int]) -> None:
 def _module(name: str) -> Any:
     """Return a module that only those need who write or compile a text, or load machine code."""
     return load(f"lazynp.backends.llvm.{name}")
+
+
+def prepare() -> None:
+    """Load what compiles and loads code, before a thread does that in which nothing is imported."""
+    for name in ("loader", "toolchain", "expression_ir", "polynomials.functions", "background"):
+        _module(name)
 
 
 def _text(module: str | Described) -> str:
@@ -323,7 +333,10 @@ def _keep_text(module: str | Described) -> str:
     """Write refused IR where a developer can look at it, and say where."""
     if not config.debug:
         return ""
-    ir_text = _text(module)
+    try:
+        ir_text = _text(module)
+    except CompileError:
+        return ""
     descriptor, path = load("tempfile").mkstemp(prefix="lazynp-", suffix=".ll")
     with os.fdopen(descriptor, "w") as file:
         file.write(ir_text)

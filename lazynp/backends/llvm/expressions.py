@@ -14,6 +14,7 @@ from lazynp.backends.common import disk_cache
 from lazynp.backends.common.interrupts import aside, briefly
 from lazynp.backends.llvm import client, compiler
 from lazynp.backends.llvm.messages import NAME
+from lazynp.graph import op as o
 from lazynp.values import forking
 
 LATER, AHEAD = -1, -2  # in the place of addresses
@@ -38,6 +39,8 @@ def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Seque
         True: only look whether an earlier run of the program left it on disk, or looked for it, too; the answer is ``AHEAD`` where it
         did not, and it could be compiled meanwhile.  None: have that done, which is ``LATER`` as long as it is.
     """
+    if any(_has_no_text(*step) for step in steps):
+        return 0
     words = in_words(steps, dtypes, lies, outs)
     work = _works.get(words)
     if work is not None and not work.over and kept is None:
@@ -45,6 +48,8 @@ def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Seque
     _works.pop(words, None)
     module = compiler.Described(words)
     call: Any = aside if kept is False or not client.wanted() else _briefly
+    if call is aside:
+        compiler.prepare()
     try:
         if kept:
             try:
@@ -68,6 +73,16 @@ def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Seque
         return LATER
     except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
         return 0
+
+
+_ROUNDING: Final = {op.name: op.rounds for op in o.ALL if op.rounds}
+
+
+def _has_no_text(name: str, dtype: Any, result: Any, operands: Any) -> bool:
+    """Tell of most steps of which no text is written that it is so; of the others the process says it that compiles."""
+    if dtype.kind == "c" or result.kind == "c" or dtype.char == "e" or result.char == "e":
+        return True
+    return dtype.kind in _ROUNDING.get(name, "") or (name == "cast" and dtype.kind == "f" and result.kind in "iu")
 
 
 class _BusyError(Exception):
