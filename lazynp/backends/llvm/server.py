@@ -29,6 +29,7 @@ from lazynp.values.loading import load
 IDLE_SECONDS: Final = 10.0
 REST_SECONDS: Final = 5.0  # for what was asked for and nobody is left to take
 PIECE: Final = 1 << 16
+GROUP_NICE: Final = "7"
 
 
 class Job:
@@ -223,6 +224,19 @@ def listen(cache: Any, name: str) -> socket.socket | None:
     return listener
 
 
+def give_way() -> None:
+    """Let the program go first: where both have one processor, a sixth of it is left for what is compiled.
+
+    A session is a group to Linux, and groups share a processor evenly whatever the priorities within them: the group's own is lowered.
+    Where there are no such groups, the process itself takes what is left.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
+        file.write(GROUP_NICE)
+    if len(os.sched_getaffinity(0)) == 1:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def main(directory: str, name: str) -> None:
     """Serve the program at the other end of standard input.
 
@@ -233,9 +247,7 @@ def main(directory: str, name: str) -> None:
     name : str
         Under which other programs find the process, in that directory; empty where none is to.
     """
-    if len(os.sched_getaffinity(0)) == 1:  # the program's own processor: only what it leaves
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    give_way()
     cache = DiskCache(directory or None)
     listener = listen(cache, name)
     try:

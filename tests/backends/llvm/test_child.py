@@ -353,3 +353,15 @@ def test_other_threads_ask_meanwhile(alone: Path) -> None:
 def test_a_program_without_an_environment_starts_one() -> None:
     code = "import ctypes; from lazynp.backends.llvm._background import start; ctypes.CDLL(None).clearenv(); print(start([b'/bin/true']))"
     assert int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) > 2
+
+
+def test_the_group_of_what_compiles_gives_way(alone: Path) -> None:
+    """Linux shares a processor evenly among sessions, whatever the priorities within them."""
+    try:
+        groups = Path("/proc/self/autogroup").read_text()
+    except OSError:
+        pytest.skip("there are no such groups")
+    assert " nice " in groups
+    compiler.compile_module(module(4711), ["add"])
+    (process,) = servers(alone)
+    until(lambda: Path(f"/proc/{process}/autogroup").read_text().split()[-1] == "7", 10)
