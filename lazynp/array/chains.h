@@ -1117,6 +1117,17 @@ static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp*
     return size;
 }
 
+/* Whether `size` elements are so many that a graph never has them lie in memory, where no operand has half as many: who asks for parts, or for sums, gets those alone. */
+static int size_grows(const Read* read, int count, npy_intp size) {
+    if (size <= FIRST_USUAL || size <= limit_now()) return 0;
+    for (int k = 0; k < count; k++) {
+        npy_intp own = read[k].type >= 0;
+        for (int j = 0; own && j < read[k].ndim; j++) own *= read[k].dims[j];
+        if (own >= size / 2) return 0;
+    }
+    return 1;
+}
+
 /* Whether an array is an operand of a tape over `dims`, in the order of its memory. */
 static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
     npy_intp steps[AXES];
@@ -1766,7 +1777,7 @@ reading: /* from here on no code of a program's runs */
     if ((loop->raises && !(nin == 2 && read[1].type < 0 && is_natural(operands[1]))) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
     if (size > limit_now() && loops->costly) goto refused; /* small operands, of which the result is large */
-    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size_beyond(size) && !*now && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
+    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || ((size_beyond(size) || size_grows(read, nin, size)) && !*now && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {
         if (read[o].type < 0 && !value_of(operands[o], type, &value[o])) goto refused;

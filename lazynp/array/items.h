@@ -274,7 +274,7 @@ static void call_second(Cell* first, Cell* second, int type) {
 }
 
 static inline int call_fits(const Call* call) {
-    return call->ndim > 0 && call->size >= chain_sizes.from && (call->when ? call->when & NOW && call->size <= first_limit() : call->size <= tapes_limit());
+    return call->ndim > 0 && call->size >= chain_sizes.from && (call->when ? call->when & NOW && call->size <= first_limit() : call->size <= tapes_limit() && !size_grows(call->read, call->count, call->size));
 }
 
 /* What was recorded, if anything was, computed if it is to be; NULL with an exception, or where nothing was. */

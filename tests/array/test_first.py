@@ -300,6 +300,18 @@ def test_the_largest_arrays_are_on_tapes_first() -> None:
         assert config.first_limit == 1 << 24  # an eighth of that memory
 
 
+def test_what_grows_beyond_its_operands_is_a_graphs() -> None:
+    """Large results of small operands need not lie in memory: parts of them, and sums, are computed alone."""
+    with config.override(tape_limit=786_432, tape_first=None):
+        rows, columns = (np.realize(np.array(numpy.arange(3000, dtype=numpy.int8))) for _ in range(2))
+        grown = rows[:, None] + columns
+        assert core.tape(grown) is None and core.tape(rows[:300, None] + columns[:1000]) is not None
+        assert core.tape(np.outer(rows, columns)) is None
+        x = np.realize(np.array(numpy.ones((3000, 3000), numpy.int8)))
+        assert core.tape(x + rows[:, None]) is not None
+        assert int(grown[5, 7]) == 12
+
+
 def test_what_a_product_reads_is_let_go_before_another_is_made() -> None:
     a, b, x = (np.realize(np.asarray(numpy.random.default_rng(k).random(shape))) for k, shape in enumerate([(90, 90), (90, 90), (90,)]))
     first, second = (a * 1.5) @ x, (b * 1.2) @ x

@@ -186,6 +186,17 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return self._keyed(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
+            base = a._base
+            if base is not None or (node := a._node) is None or node.buffer is not None:
+                memory = hand.memory_of(a)
+                if memory is not None and self.nout == 1 and self._at_call is not None and not (self._costly and hand.is_much(memory)):
+                    if self.nin == 1:
+                        theirs = core.at_call(self, a)
+                        return calls.of_one(self._of_numbers if theirs is self._numpy else theirs, memory)
+                    known = calls.of_two(self._at_call, a, memory, args[1])
+                    if known is not NotImplemented:
+                        return known
+            base = memory = None  # whoever captures it looks whether others hold it
             x = a._node if a._base is None else node_of(a)
             if self.nin == 1:
                 direct = self.direct((x.dtype,))
