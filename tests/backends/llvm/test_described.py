@@ -170,6 +170,7 @@ print("llvmlite.binding" in sys.modules, "numpy" in sys.modules)
 def test_a_later_program_has_the_code_in_its_first_run(tmp_path: Path) -> None:
     """And neither the earlier one nor this one loads what writes it."""
     settings = {"LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_CACHE": "1", "LAZYNP_COMPILER": "child", "LAZYNP_OPTIMIZE": "1"}
+    settings |= {"LAZYNP_TAPE_LIMIT": "786432", "LAZYNP_EAGER": "0", "LAZYNP_NUMERICS": "auto"}
     command, environment = [sys.executable, "-c", LARGE], {**os.environ, **settings}
     for known in ("0", "1"):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
