@@ -211,16 +211,16 @@ def _in_front(name: str, function: Any, theirs: Any, own: frozenset[str], itself
         made = _maker(name, function, theirs, own)
         return type(function)(made) if isinstance(function, staticmethod) else made
     if name in GROWING or name in _WIDENING:
-        return _of_lists(function, getattr(theirs, "_implementation", theirs))
+        return _of_lists(function, getattr(theirs, "_implementation", theirs), own)
     return _before_kernels(function, lambda args: itself[0]) if name in BY_KERNELS else function
 
 
-def _of_lists(function: Callable[..., Any], theirs: Any) -> Callable[..., Any]:
+def _of_lists(function: Callable[..., Any], theirs: Any, own: frozenset[str]) -> Callable[..., Any]:
     """Return ``function`` for what the core leaves alone, since it does not see how large the result is: lists and numbers."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = growing(theirs, args, kwargs, 0, ALWAYS)
+        found = growing(theirs, args, kwargs, 0, ALWAYS) if own.isdisjoint(kwargs) else NotImplemented
         return function(*args, **kwargs) if found is NotImplemented else found
 
     return call
