@@ -1117,9 +1117,8 @@ static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp*
     return size;
 }
 
-/* Whether `size` elements are so many that a graph never has them lie in memory, where no operand has half as many: who asks for parts, or for sums, gets those alone. */
-static int size_grows(const Read* read, int count, npy_intp size) {
-    if (size <= FIRST_USUAL || size <= limit_now()) return 0;
+/* Whether no operand has half as many elements. */
+static NOT_INLINED int all_smaller(const Read* read, int count, npy_intp size) {
     for (int k = 0; k < count; k++) {
         npy_intp own = read[k].type >= 0;
         for (int j = 0; own && j < read[k].ndim; j++) own *= read[k].dims[j];
@@ -1127,6 +1126,9 @@ static int size_grows(const Read* read, int count, npy_intp size) {
     }
     return 1;
 }
+
+/* Whether a result is so large, and so much larger than its operands, that a graph never has it lie in memory: who asks for parts of it, or for sums, gets those alone. */
+static inline int size_grows(const Read* read, int count, npy_intp size) { return size > FIRST_USUAL && size > limit_now() && all_smaller(read, count, size); }
 
 /* Whether an array is an operand of a tape over `dims`, in the order of its memory. */
 static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
