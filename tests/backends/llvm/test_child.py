@@ -360,8 +360,9 @@ def test_the_group_of_what_compiles_gives_way(alone: Path) -> None:
     try:
         groups = Path("/proc/self/autogroup").read_text()
     except OSError:
-        pytest.skip("there are no such groups")
-    assert " nice " in groups
+        groups = ""
     compiler.compile_module(module(4711), ["add"])
-    (process,) = servers(alone)
+    (process,) = servers(alone)  # it serves, whether there are such groups or not
+    if not groups:  # no file, or one that says nothing: switched off, or in a control group of its own, as containers are
+        pytest.skip("there are no such groups")
     until(lambda: Path(f"/proc/{process}/autogroup").read_text().split()[-1] == "7", 10)
