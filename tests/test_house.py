@@ -20,7 +20,7 @@ import lazynp
 from lazynp.graph.op import Op
 
 ROOT: Final = Path(lazynp.__file__).parent.parent
-README: Final = ROOT / "README.md"
+CONFIGURATION: Final = ROOT / "docs" / "configuration.md"
 ROOTS: Final = ("lazynp", "tests", "bench", "conformance", "examples", "docs", "tools")
 MODULES: Final = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -315,7 +315,7 @@ def test_every_switch_is_in_both_tables() -> None:
     document = ast.get_docstring(tree(MODULES["lazynp.values.config"])) or ""
     switches = set(re.findall(r"\"(LAZYNP_\w+)\"", text))
     assert switches == set(re.findall(r"^LAZYNP_\w+", document, re.MULTILINE))
-    assert switches == set(re.findall(r"^\| `(LAZYNP_\w+)`", README.read_text(encoding="utf-8"), re.MULTILINE))
+    assert switches == set(re.findall(r"^\| `(LAZYNP_\w+)`", CONFIGURATION.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_operations_are_made_in_their_tables() -> None:
