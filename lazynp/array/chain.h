@@ -111,6 +111,7 @@ typedef struct Chain {
     int turned;   /* of a view: what it shows lies in `order` */
     char order[AXES]; /* axes, from the one whose elements lie furthest apart on */
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
+    int ready;    /* its operand is its result, a large one, of which its cell is to have a node: see `cell_bound` */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
@@ -281,7 +282,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : chain_made();
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
-    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = self->ordered = self->turned = 0;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->ready = self->strided = self->ordered = self->turned = 0;
     self->flat = 1, self->place = self->to = NULL;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];

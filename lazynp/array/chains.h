@@ -370,13 +370,41 @@ static void views_follow(Cell* cell) {
     }
 }
 
-/* Let a cell have its value (the reference is taken over), in memory; a new reference to it where it is a large one, which `cell_valued` ends.  No code of Python's runs: other threads
-   would find the tape waiting, and compute it from operands in whose memory its results lie. */
+/* No call computes the tape any more. */
+static inline void chain_done(Chain* self) {
+    if (--self->users == 0 && self->cells == 0) chain_free(self);
+}
+
+/* A tape for the cell of a step's large result, which takes the cell over; NULL where memory is short.  It stands where the step's tape does: who read that one reads this one. */
+static Chain* ready_tape(Chain* self, int k, PyArrayObject* made) {
+    Chain* to = chain_new(self->state, self->minded, self->ndim, self->dims, self->size);
+    if (to == NULL) return PyErr_Clear(), NULL;
+    orphaned_bytes -= large_bytes(self->size); /* the program has its result */
+    to->closed = ITEM, to->ready = 1;
+    to->item.call = to->item.names = NULL, to->item.total = 0;
+    to->strided = self->strided, to->ordered = self->ordered, memcpy(to->order, self->order, sizeof(to->order));
+    to->array[0] = made, to->source[0] = NULL, to->arrays = 1;
+    to->at[0].step.loops = NULL, to->at[0].step.out = (short)PyArray_TYPE(made), to->at[0].put = NULL;
+    to->at[0].site = (Site){(PyCodeObject*)Py_XNewRef((PyObject*)self->at[k].site.code), self->at[k].site.offset};
+    to->steps = to->cells = 1, to->at[0].cell = self->at[k].cell;
+    to->at[0].cell->before = (Cell*)to, to->at[0].cell->offset = 0;
+    if (self->after == self) return chain_enter(to), to;
+    to->serial = self->serial;
+    to->before = self, to->after = self->after;
+    to->after->before = self->after = to;
+    waiting_count++;
+    return to;
+}
+
+/* Let the cell of a step have its value (the reference is taken over), in memory; of a large one, a new reference to the cell, which waits for its node (`cell_valued`).  No code of
+   Python's runs: other threads would find the step's tape waiting, and compute it from operands in whose memory its results lie. */
 static PyObject* cell_bound(Chain* self, int k, PyArrayObject* made) {
     Cell* cell = self->at[k].cell;
-    self->at[k].cell = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+    int waits = self->size > limit_now() && ready_tape(self, k, made) != NULL;
+    self->at[k].cell = NULL, self->cells--;
+    if (waits) return Py_NewRef((PyObject*)cell);
+    cell->before = NULL, cell->offset = 0;
     Py_SETREF(cell->base, (PyObject*)made);
-    if (self->size > limit_now()) return Py_NewRef((PyObject*)cell);
     if (cell->waiting_views) {
         Py_INCREF(cell);
         views_follow(cell);
@@ -385,26 +413,35 @@ static PyObject* cell_bound(Chain* self, int k, PyArrayObject* made) {
     return NULL;
 }
 
-/* A large result as a value of a node like others (the reference is taken over), if it has not got another one meanwhile; -1 with an exception. */
+/* Let the cell of a large result have it as a value of a node like others.  Nobody sees the memory before: what showed it would see no later write, and could write what a node holds. */
+static int ready_settle(Chain* self) {
+    PyObject *large = chain_large(self->array[0]), *memory = Py_NewRef((PyObject*)self->array[0]);
+    Cell* cell = self->at[0].cell;
+    if (cell) { /* code of a program's has run */
+        self->at[0].cell = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+        Py_INCREF(cell);
+        if (large) chain_become(cell, large);
+        else Py_SETREF(cell->base, Py_NewRef(memory)); /* memory is short */
+        if (cell->waiting_views) views_follow(cell);
+        Py_DECREF(cell);
+    }
+    Py_XDECREF(large), Py_DECREF(memory);
+    return chain_done(self), large ? 0 : -1;
+}
+
+static int tape_settled(Chain* self);
+
+/* The same of a cell (the reference is taken over), unless another thread has been quicker; -1 with an exception. */
 static int cell_valued(PyObject* x) {
-    Cell* cell = (Cell*)x;
-    PyObject *memory = Py_XNewRef(cell->base), *large = memory && (IS_RAW(memory) || PyArray_CheckExact(memory)) ? chain_large((PyArrayObject*)memory) : NULL;
-    int failed = large == NULL && PyErr_Occurred();
-    if (large && cell->base == memory) chain_become(cell, large);
-    if (cell->waiting_views) views_follow(cell);
-    Py_XDECREF(large), Py_XDECREF(memory), Py_DECREF(x);
-    return failed ? -1 : 0;
+    Chain* self = WAITS(x) ? CHAIN_OF(x) : NULL;
+    int failed = self && self->ready ? tape_settled(self) : 0;
+    return Py_DECREF(x), failed;
 }
 
 /* Both. */
 static int cell_settled(Chain* self, int k, PyArrayObject* made) {
     PyObject* large = cell_bound(self, k, made);
     return large ? cell_valued(large) : 0;
-}
-
-/* No call computes the tape any more. */
-static inline void chain_done(Chain* self) {
-    if (--self->users == 0 && self->cells == 0) chain_free(self);
 }
 
 #include "puts.h"
@@ -433,7 +470,7 @@ static NOT_INLINED int tape_compute(Chain* self) {
         if (fine && outs.given[k] && made[k] == NULL && self->at[k].put) put_done(self, k);
     }
     for (int k = 0; k < self->steps; k++)
-        if (failed) Py_XDECREF(larges[k]); /* they have their memory */
+        if (failed) Py_XDECREF(larges[k]); /* who asks for them has them */
         else if (larges[k]) failed = cell_valued(larges[k]);
     if (pieces_wanted) (void)pieces_ready();
     for (int k = 0; k < self->steps && !failed; k++)
@@ -762,6 +799,7 @@ static int tape_settled(Chain* self) {
     int told = 0, small;
     self->users++, self->runner = PyThreadState_Get();
     if (self->view) return view_settle(self);
+    if (self->ready) return ready_settle(self);
     if (self->closed == PUT) return put_settle(self);
     if (self->closed == ITEM) return item_settle(self);
     if (tape_begin(self) < 0) {

@@ -520,7 +520,7 @@ static PyObject* sites_told(const Chain* self) {
 static PyObject* tape_told(PyObject* x) {
     const Chain* self;
     PyObject *operands, *steps, *item, *sites, *made;
-    if (IS_CHAIN(x) && CHAIN_OF(x) && CHAIN_OF(x)->place && settle_cell(x) < 0) return NULL; /* what is written has no graph of its own */
+    if (IS_CHAIN(x) && CHAIN_OF(x) && (CHAIN_OF(x)->place || CHAIN_OF(x)->ready) && settle_cell(x) < 0) return NULL; /* what is written has no graph of its own */
     self = IS_CHAIN(x) ? CHAIN_OF(x) : NULL;
     if (self == NULL) return Py_NewRef(Py_None);
     operands = PyList_New(0);

@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp import arrays
 from lazynp.array import core
 from lazynp.graph import report
 from lazynp.values import config
@@ -595,3 +596,49 @@ def test_threads_compute_no_tape_over_operands_that_are_gone(steps: int) -> None
 
     in_threads(4, work)
     assert not wrong
+
+
+LOOKS: Final[dict[str, Callable[[Any], Any]]] = {
+    "ravel": lambda x: x.ravel(), "part": lambda x: x[1:-1], "turned": lambda x: x[::-1], "export": numpy.asarray,
+    "memory": lambda x: numpy.asarray(memoryview(x)),
+    "step": lambda x: x * 2, "realized": np.realize, "update": lambda x: x.__iadd__(1), "element": lambda x: x.__setitem__(4, 5.0),
+    "put": lambda x: x.__setitem__(slice(2, None), x[:-2] * 3), "number": lambda x: float(x.sum()), "schedule": np.schedule,
+}  # fmt: skip
+VIEWS: Final[dict[str, Callable[[Any], Any]]] = {"itself": lambda x: x, "part": lambda x: x[2:-2], "turned": lambda x: x[::-1]}
+MADE: Final[dict[str, Callable[[Any], Any]]] = {
+    "steps": lambda a: a * 2 + 1, "step": lambda a: -a, "joined": lambda a: np.concatenate([a, a]), "scan": np.cumsum, "sorted": np.sort,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("made", MADE)
+def test_nobody_sees_the_memory_of_a_large_result_before_it_has_its_node(
+    monkeypatch: pytest.MonkeyPatch, made: str, view: str, look: str
+) -> None:
+    """Code of Python's makes the node, and other threads may run meanwhile."""
+    a = numbers()
+    x, y = MADE[made](np.array(a)), MADE[made](np.array(a))
+    of_x, of_y = VIEWS[view](x), VIEWS[view](y)
+    seen: list[Any] = []
+    original = arrays.from_numpy
+
+    def looked_at(*args: Any, **named: Any) -> Any:
+        monkeypatch.setattr(arrays, "from_numpy", original)
+        seen.append(LOOKS[look](of_x))
+        return original(*args, **named)
+
+    monkeypatch.setattr(arrays, "from_numpy", looked_at)
+    np.realize(x)
+    np.realize(y)
+    seen.append(LOOKS[look](of_y))
+    for array, part, shown in ((x, of_x, seen[0]), (y, of_y, seen[1])):
+        array[3:6] = 7.0
+        part[9] = 1.0
+        if isinstance(shown, (np.ndarray, numpy.ndarray)):
+            shown[7] = 3.0
+    assert numpy.array_equal(x, y)
+    assert numpy.array_equal(of_x, of_y)
+    assert type(seen[0]) is type(seen[1])
+    if isinstance(seen[0], (np.ndarray, numpy.ndarray)):
+        assert numpy.array_equal(seen[0], seen[1])
