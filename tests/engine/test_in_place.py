@@ -104,6 +104,8 @@ def test_broadcast_operands_are_not_the_memory() -> None:
 
 ALONE = """
 x += 1.0
+x += y
+x *= y
 x[::2] *= 0.5
 x[:20] -= x[30:50]
 x[1:] /= y[1:]
