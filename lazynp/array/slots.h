@@ -525,7 +525,7 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     PyObject *q, *found;
     Cell* written;
     int done;
-    if ((found = in_place_recorded(op, a, b)) || PyErr_Occurred()) return found;
+    if ((waiting_count || !at_the_call()) && ((found = in_place_recorded(op, a, b)) || PyErr_Occurred())) return found;
     if (waiting_count && op < POW && binary_loops[op].ufunc && ((found = put_in_place(&binary_loops[op], a, b)) || PyErr_Occurred())) return found;
     if (first_left > 0 && op < POW && binary_loops[op].ufunc && is_large(a) && ((found = large_put_in_place(&binary_loops[op], a, b)) || PyErr_Occurred())) return found;
     if (!SETTLED) return NULL;
