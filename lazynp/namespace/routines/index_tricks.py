@@ -17,13 +17,14 @@ from lazynp.array import calls, core
 from lazynp.graph.build import cast, iota, reshape
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.namespace.routines.creation import arange, array
-from lazynp.namespace.routines.joining import concatenate, stack
-from lazynp.namespace.routines.ranges import linspace
-from lazynp.namespace.routines.shaping import broadcast_arrays
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.ndarray import wrap
 from lazynp.scalars import is_scalar
 from lazynp.values import config
+from lazynp.values.loading import load
+
+# Modules of which small grids, which NumPy makes, need nothing.
+_JOINING, _RANGES, _SHAPING = [f"lazynp.namespace.routines.{name}" for name in ("joining", "ranges", "shaping")]
 
 
 def _part(key: slice) -> tuple[Any, Any, Any, bool]:
@@ -108,7 +109,7 @@ class Grid:
             return tuple(axes)
         if not axes:
             return wrap(reshape(cast(iota(0, 0, 1, INT64), dtype), (0,)))
-        return stack(broadcast_arrays(*axes))
+        return load(_JOINING).stack(load(_SHAPING).broadcast_arrays(*axes))
 
     def _line(self, key: slice) -> Any:
         start, stop, step, counted = _part(key)
@@ -154,7 +155,7 @@ class Joiner:
                 continue
             if isinstance(item, slice):
                 start, stop, step, counted = _part(item)
-                part = linspace(start, stop, int(abs(step))) if counted else arange(start, stop, step)
+                part = load(_RANGES).linspace(start, stop, int(abs(step))) if counted else arange(start, stop, step)
                 if ndmin > 1:
                     part = array(part, copy=None, ndmin=ndmin)
                     if trans1d != -1:
@@ -170,7 +171,7 @@ class Joiner:
         if parts:
             dtype = np.result_type(*kinds)
             parts = [array(part, dtype, copy=None, ndmin=ndmin) for part in parts]
-        joined = concatenate(tuple(parts), axis)
+        joined = load(_JOINING).concatenate(tuple(parts), axis)
         if not matrix:
             return joined
         made = np.asmatrix(np.asarray(joined))
