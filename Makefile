@@ -12,6 +12,7 @@
 #   VARIANT="LAZYNP_TIER=compiled LAZYNP_THREADS=1" with test, pytest or quick runs them with these environment variables
 #   make sanitize   the native core under gcc's address and undefined-behaviour sanitizers: tests of arrays, and random programs with hostile hooks
 #   make clean   remove .venv and caches
+#   make help    this list
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -25,8 +26,11 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest test-cuda-emulated test-gpu g++ bench bench-gpu conformance sklearn scipy sanitize clean
+.PHONY: help run test quick lint types pytest test-cuda-emulated test-gpu g++ bench bench-gpu conformance sklearn scipy sanitize clean
 .DEFAULT_GOAL := test
+
+help:
+	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
 
 run: $(VENV)/.examples
 	$(PY) examples/run.py
