@@ -323,14 +323,16 @@ static int hot_same(const char* x, const char* y, int type, npy_intp size) {
     return 1;
 }
 
-/* Whether a function computes what NumPy's loops do. */
+#define CHECKED_ERRORS (ERROR_DIVIDE | ERROR_OVER | ERROR_INVALID)
+
+/* Whether a function computes what NumPy's loops do, and raises the flags that they raise: what LLVM knows beforehand (`(b ^ b) / (a - a)` of integers) raises none. */
 static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Value value[CHAIN_STEPS + 1];
     StepAt at_steps[CHAIN_STEPS];
     Chain tried = {.steps = hot->steps, .at = at_steps, .value = value};
     Rows2 of = {.rows = 1, .within = 1, .length = TRIED};
     PyArrayObject *sampled[CHAIN_ARRAYS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
-    int block[CHAIN_STEPS], fine = 1;
+    int block[CHAIN_STEPS], fine = 1, raised = 0;
     char(*found)[TRIED * CHAIN_SIZE] = PyMem_Malloc(2 * (size_t)hot->outs * sizeof(*found)), (*wanted)[TRIED * CHAIN_SIZE] = found + hot->outs;
     char *at[CHAIN_ARRAYS + 1], *to[CHAIN_STEPS];
     Desk* desk = found ? desk_take() : NULL;
@@ -360,8 +362,14 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
         for (int k = 0; k < hot->outs; k++) outs.to[hot->out[k]] = wanted[k], to[k] = found[k];
         fine = blocks_assign(&tried, &outs, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
-        for (int k = 0; k < hot->steps && fine; k++) step_run(&tried, k, block, at, &of, desk, outs.to, TRIED);
+        for (int k = 0; k < hot->steps && fine; k++) {
+            flags_clear(0);
+            step_run(&tried, k, block, at, &of, desk, outs.to, TRIED);
+            raised |= flags_raised(0);
+        }
+        flags_clear(0);
         if (fine) function(at, of.across, of.along, value, to, 1, TRIED);
+        fine = fine && !(raised & CHECKED_ERRORS & ~flags_raised(0));
         flags_clear(0);
         for (int k = 0; k < hot->outs && fine; k++) {
             const Step* step = &hot->step[hot->out[k]];

@@ -298,6 +298,38 @@ def test_what_is_proved_of_comparisons_loses_no_error(program: Callable[..., Any
     assert said[1][0]
 
 
+def test_an_error_that_follows_from_the_program_alone_is_told() -> None:
+    """LLVM divides nothing where it knows both numbers beforehand."""
+    told = []
+    for xp in (lazynp, numpy):
+        a, b = xp.arange(4550), xp.arange(4550) * 3
+        for _ in range(3):
+            with chained.told() as caught:
+                forced((b ^ b) / (a - a))
+            told.append([str(each.message) for each in caught])
+    assert told == [["invalid value encountered in divide"]] * 6
+
+
+BOUNDS: dict[str, Callable[[Any, Any], Any]] = {
+    "numbers": lambda xp, bound: bound,
+    "one element": lambda xp, bound: xp.full((1, 1), bound),
+    "elements": lambda xp, bound: xp.full((70, 65), bound),
+}
+
+
+@pytest.mark.parametrize("dtype", [float, numpy.float32])
+@pytest.mark.parametrize("high", BOUNDS)
+@pytest.mark.parametrize("low", BOUNDS)
+def test_clipped_zeros_have_numpys_signs(low: str, high: str, dtype: Any) -> None:
+    for least, most in ((0.0, 300.0), (-0.0, 300.0), (-1.0, -0.0), (-1.0, 0.0)):
+        found = []
+        for xp in (numpy, lazynp, lazynp, lazynp):
+            x = xp.array(numpy.array([0.0, -0.0, 1.0, -1.0, numpy.nan] * 910, dtype).reshape(70, 65))
+            bounds = [BOUNDS[low](xp, xp.asarray(least, dtype)[()]), BOUNDS[high](xp, xp.asarray(most, dtype)[()])]
+            found.append(numpy.asarray(xp.clip(-x, *bounds) * 2).tobytes())
+        assert found[1:] == found[:1] * 3, (least, most)
+
+
 def test_flags_that_numpys_loops_do_not_raise() -> None:
     """Comparing NaN sets a flag in some vector instructions: NumPy's loops do it again, and after some times do it alone."""
     u, v = grid(lazynp), grid(lazynp, 1)

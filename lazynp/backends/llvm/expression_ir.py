@@ -79,7 +79,8 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequ
         if name == "where" and dtype.kind != "b" and floats:
             needed.setdefault(memory_type(dtype), []).extend(values[k] for kind, k in operands[1:] if kind == STEP)
         found = [values[k] if kind == STEP else numbers[k] if kind == NUMBER else loads[k] for kind, k in operands]
-        value = _step(lines, name, dtype, result, found)
+        one = all(kind == NUMBER or (kind == ARRAY and lies[k] == ONE) for kind, k in operands[1:])
+        value = _clip(lines, dtype, found, one) if name == "clip" else _step(lines, name, dtype, result, found)
         if value is None or lines.noted:
             return ""
         values.append(value)
@@ -168,8 +169,6 @@ def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[s
             return None
         return scalars.cast(lines, operands[0], dtype, result)
     kernels = name.startswith(KERNELS)
-    if name == "clip":
-        return _clip(lines, dtype, *operands)
     op = _operation(name.removeprefix(KERNELS), dtype)
     if op is None:
         return None
@@ -184,12 +183,17 @@ def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[s
     return scalars.compute(lines, op, result, tuple(operands), dtype)
 
 
-def _clip(lines: Lines, dtype: DType, x: str, low: str, high: str) -> str | None:
-    """Emit what NumPy's loop does: the larger one of ``x`` and ``low``, then the smaller one of that and ``high``; no number stays none."""
+def _clip(lines: Lines, dtype: DType, operands: Sequence[str], one: bool) -> str | None:
+    """Emit ``clip(x, low, high)``: the larger one of ``x`` and ``low``, then the smaller one of that and ``high``; no number stays none.
+
+    Of zeros that are equal, the loop takes ``x`` if there is ``one`` bound on each side for all elements, else the bound.
+    """
+    x, low, high = operands
     kind = memory_type(dtype)
     if dtype.char not in "fd" and dtype.kind not in "iu":
         return None
-    for bound, (of_floats, of_signed, of_unsigned) in ((low, ("ogt", "sgt", "ugt")), (high, ("olt", "slt", "ult"))):
+    above, below = ("oge", "ole") if one else ("ogt", "olt")
+    for bound, (of_floats, of_signed, of_unsigned) in ((low, (above, "sgt", "ugt")), (high, (below, "slt", "ult"))):
         if dtype.kind == "f":
             kept = lines.temp(f"fcmp {of_floats} {kind} {x}, {bound}")
             kept = lines.temp(f"or i1 {kept}, {lines.temp(f'fcmp uno {kind} {x}, {x}')}")
