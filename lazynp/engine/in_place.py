@@ -13,8 +13,8 @@ computed element by element, so that no piece reads what an earlier one has over
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
 from typing import Any, Final
@@ -299,10 +299,12 @@ def update(node: Node) -> Update | None:
             elsewhere.add(x)
     if needs:
         return Update(None, None, {}, needs)
-    x = leaf = node  # references count
     if base is None:
-        same = [x for x in operands if x.dtype == node.dtype and x.buffer is not None and x not in elsewhere]
-        base = min([x for x in same if _own(x.buffer)], key=lambda x: _holders(x, read), default=None)
+        x = leaf = node  # else the latest operand would have a reference more than the others
+        same = {x: None for x in operands if x.dtype == node.dtype and x.buffer is not None and x not in elsewhere and _own(x.buffer)}
+        readers = Counter(source for reader in read for source in reader.src)
+        held = {x: count - readers[x] for x, count in zip(same, references(same), strict=True)}
+        base = min(same, key=held.__getitem__, default=None)  # which nobody else has, if there is one
     if base is None or base in elsewhere or (stored and base in operands) or not _own(base.buffer):
         return None
     counts = {base: 0}
@@ -314,11 +316,6 @@ def update(node: Node) -> Update | None:
             if source in counts:
                 counts[source] += 1
     return Update(base.buffer, region, counts, [], _over(value, base, region))
-
-
-def _holders(x: Node, read: Iterable[Node]) -> int:
-    """Count who refers to an operand, besides what reads it; to be compared with the count of another one."""
-    return sys.getrefcount(x) - sum([source is x for reader in read for source in reader.src])
 
 
 def _over(value: Node, base: Node, region: Region | None) -> Any:
