@@ -55,6 +55,7 @@ from lazynp.viewing import (
     buffer_view,
     derived,
     may_be_written,
+    reshaped_meanwhile,
     reshaped_shape,
     shares_memory,
     view_axes,
@@ -161,7 +162,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         if hand.own_memory(buffer) is not None:
             return hand.cell(array, hand.owner_of(buffer))
         lies = geometry(buffer)[0] + offset, array.strides
-        return derived(buffer, (STRIDED, (*lies, array.dtype), array.shape), array.dtype, geometry=lies)
+        return derived(buffer, buffer.shape, (STRIDED, (*lies, array.dtype), array.shape), geometry=lies)
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -263,7 +264,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             self._base = left_behind(self)
             self._view = View(self._base.shape, self._base.dtype, (), self._base.shape, self._base.dtype, None)
             self._node = self._stamp = None
-        self._become(derived(self, (STRIDED, (offset, places.strides, self.dtype), self.shape), self.dtype))
+        self._become(derived(self, places.shape, (STRIDED, (offset, places.strides, self.dtype), places.shape)))
 
     @property
     def base(self) -> Any:
@@ -366,7 +367,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         elif builtins.type(self._base) is _MEMORY:  # as writable as this array, whatever happened to its owner since
             made = hand.cell(self._base.view(), hand.owner_of(self))
         elif type is None or type is ndarray or type is np.ndarray:
-            made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
+            shape = self.shape
+            made = derived(self, shape, (AXES, tuple(range(len(shape))), shape))
         if type is None or type is ndarray or type is np.ndarray:
             return made
         memory = protocols.exported(made, "view")
@@ -427,8 +429,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             raise ValueError("assignment destination is read-only")
         if node.dtype != self.dtype:
             node = build.cast(node, self.dtype)
-        if node.shape != self.shape:
-            node = build.expand(node, self.shape)
+        shape = self.shape
+        if node.shape != shape:
+            if not assignment.fits(shape, node.shape):
+                raise reshaped_meanwhile(node.shape, shape)
+            node = build.expand(node, shape)
         base = self._base
         if type(base) is _MEMORY:
             base[...] = host(wrap(node), "a value at hand")
@@ -440,6 +445,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             replace(self, node)
             return
         view = self._view
+        if view.shape != node.shape:
+            raise reshaped_meanwhile(node.shape, view.shape)
         self._node = self._stamp = None  # made from the old value, which need not live on
         while not change(base, lambda old: view.write(old, node)):
             if written(self, node):
@@ -453,7 +460,6 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             self._view = View(
                 view._view.root, view._view.root_dtype, view._view.path, view.shape, view.dtype, self._view.owner, view._view.geometry()
             )
-            self._stamp = None
         elif type(self._base) is Draft:
             self._base.become(view.dtype, view.shape)
         else:
@@ -573,7 +579,7 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
                 if type(found) is not _MEMORY:
                     return number(found)
                 if found.size <= config.at_hand:
-                    return view_keyed(x, at, key, found.shape)
+                    return view_keyed(x, memory, key, found.shape)
             elif kind is int:
                 if memory.ndim == 1:
                     return number(memory[key])
@@ -695,9 +701,9 @@ def node_of(x: Any) -> Node:
         known, cached = x._stamp, x._node
         if known is stamp and cached is not None:
             return cached
-        node = x._view.read(root)
-        x._node = node
-        x._stamp = stamp
+        view = x._view
+        node = view.read(root)
+        core.derived(x, view, node, stamp)
         return node
     kind = type(x)
     if kind in CLASSES:
@@ -747,6 +753,8 @@ def change(root: ndarray, made: Callable[[Node], Node]) -> bool:
             return False
         old = root_node(root)
         node = made(old)
+        if node.shape != old.shape:
+            raise reshaped_meanwhile(node.shape, old.shape)
         if _exchanged(root, None, old, node):
             break
     del held, old
@@ -764,7 +772,14 @@ def update(x: ndarray, made: Callable[[Node], Node]) -> bool:
         return change(x, made)
     view = x._view
     x._node = x._stamp = None  # made from the old value, which need not live on
-    return change(base, lambda old: view.write(old, made(view.read(old))))
+
+    def part_changed(old: Node) -> Node:
+        node = made(view.read(old))
+        if node.shape != view.shape:
+            raise reshaped_meanwhile(node.shape, view.shape)
+        return view.write(old, node)
+
+    return change(base, part_changed)
 
 
 def _exchanged(root: ndarray, held: Any, old: Any, node: Node) -> bool:

@@ -219,7 +219,7 @@ def of_map(x: Any) -> arrays.ndarray | None:
         return None
     root = arrays.wrap(mapped(whole.view(np.ndarray).reshape(-1, order="A"), x._mmap))
     place = memory.__array_interface__["data"][0] - whole.__array_interface__["data"][0], memory.strides
-    return arrays.derived(root, (STRIDED, (*place, memory.dtype), memory.shape), memory.dtype, geometry=place)
+    return arrays.derived(root, root.shape, (STRIDED, (*place, memory.dtype), memory.shape), geometry=place)
 
 
 maps: Final[WeakKeyDictionary[Any, WeakSet[Node]]] = WeakKeyDictionary()  # the leaves that are read from a mapped file

@@ -77,7 +77,8 @@ class Draft:
 
     def become(self, dtype: np.dtype[Any], shape: Shape) -> None:
         """Show the same memory in another shape, or as another dtype."""
-        self._hold(self.buffer.retyped(dtype, shape))
+        buffer = self.buffer.retyped(dtype, shape)
+        core.set_together(self, {"buffer": buffer, "array": buffer.array, "dtype": buffer.dtype, "shape": buffer.shape, "views": None})
 
     @property
     def base(self) -> Any:
@@ -167,7 +168,7 @@ def _adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     if type(owner) is arrays.ndarray and array.size and hand.own_memory(owner) is None and (lent := lend(owner)) is not None:
         offset = layout.geometry(owner)[0] + array.__array_interface__["data"][0] - lent.__array_interface__["data"][0]
         lies = offset, array.strides
-        x = viewing.derived(owner, (STRIDED, (*lies, array.dtype), array.shape), array.dtype, geometry=lies)
+        x = viewing.derived(owner, owner.shape, (STRIDED, (*lies, array.dtype), array.shape), geometry=lies)
         x._readonly = readonly
         return x
     if not array.size or (devices.gpus is not None and devices.default() != devices.CPU):
@@ -246,10 +247,7 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
 
 def shown(x: arrays.ndarray, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return what a view shows of its base's memory."""
-    view: View = x._view
-    if memory.shape != view.root or memory.dtype != view.root_dtype:
-        memory = memory.reshape(-1).view(view.root_dtype).reshape(view.root)
-    return view.memory(memory)
+    return x._view.of(memory)
 
 
 class _Mark:
@@ -292,10 +290,10 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     if found is None:
         array = memory.array if inner is not None else memory.at_hand
         if array is not None:
-            found = kept[mark] = shown(x, array)
+            found = kept[mark] = view.of(array)
             origin = origin_of(view) if config.at_hand and 0 not in view.shape else None
             if origin is not None:
-                core.show(x, found[...], array, origin)
+                core.show(x, view, found[...], array, origin)
     return found
 
 

@@ -38,12 +38,12 @@ def view_flip(x: arrays.ndarray, axes: Sequence[int]) -> arrays.ndarray:
     """The given axes reversed."""
     shape = x.shape
     region = tuple([(max(n - 1, 0), -1) if axis in axes else (0, 1) for axis, n in enumerate(shape)])
-    return view_slice(x, region, shape)
+    return view_slice(x, shape, region, shape)
 
 
 def view_expand(x: arrays.ndarray, shape: Shape) -> arrays.ndarray:
     """Broadcast to ``shape``, which must fit; read-only until somebody sets the flag."""
-    return derived(x, (o.EXPAND, None, shape), x.dtype, readonly=True)
+    return derived(x, x.shape, (o.EXPAND, None, shape), readonly=True)
 
 
 def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | None = None) -> arrays.ndarray:
@@ -71,13 +71,13 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
         return arrays.wrap(build.copied(build.reshape(arrays.node_of(x), shape)))
     if asked == old:
         # The same memory as it lies; a -1 makes NumPy lay out even the same shape anew, which shows in axes of length one and empty arrays.
-        return derived(x, (AXES, tuple(range(len(old))), old), x.dtype)
+        return derived(x, old, (AXES, tuple(range(len(old))), old))
     if type(x._base) is not arrays.ndarray and type(x._base) is not np.ndarray:
-        return derived(x, (o.RESHAPE, None, shape), x.dtype)
+        return derived(x, old, (o.RESHAPE, None, shape))
     offset, strides = arrays.geometry(x)
     found = reshaped_strides(old, strides, shape, x.dtype.itemsize)
     if found is not None:
-        return derived(x, (o.RESHAPE, None, shape), x.dtype, geometry=(offset, found))
+        return derived(x, old, (o.RESHAPE, None, shape), geometry=(offset, found))
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return arrays.wrap(build.copied(build.reshape(arrays.node_of(x), shape)))
@@ -118,7 +118,7 @@ def reshaped_shape(old: Shape, shape: Any) -> Shape:
 
 def view_diagonal(x: arrays.ndarray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> arrays.ndarray:
     """The diagonal over two axes, as the last axis of a read-only view."""
-    shape, dtype = x.shape, x.dtype
+    shape = x.shape
     rest = [axis for axis in range(len(shape)) if axis not in (axis1, axis2)]
     rows, columns = shape[axis1], shape[axis2]
     top, left = max(-offset, 0), max(offset, 0)
@@ -131,9 +131,10 @@ def view_diagonal(x: arrays.ndarray, offset: int = 0, axis1: int = 0, axis2: int
     outer = tuple([shape[axis] for axis in rest])
     at = view_axes(x, (*rest, axis1, axis2))
     region = (*[(0, 1)] * len(rest), (top if n else 0, 1), (left if n else 0, 1))
-    at = view_slice(at, region, (*outer, n, n))
-    at = derived(at, (o.RESHAPE, None, (*outer, n * n)), dtype, geometry=(0, (0,) * (len(outer) + 1)))
-    return derived(at, (o.SLICE, (*[(0, 1)] * len(rest), (0, n + 1)), (*outer, n)), dtype, readonly=True, geometry=found)
+    at = view_slice(at, (*outer, rows, columns), region, (*outer, n, n))
+    at = derived(at, (*outer, n, n), (o.RESHAPE, None, (*outer, n * n)), geometry=(0, (0,) * (len(outer) + 1)))
+    step = o.SLICE, (*[(0, 1)] * len(rest), (0, n + 1)), (*outer, n)
+    return derived(at, (*outer, n * n), step, readonly=True, geometry=found)
 
 
 def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
@@ -141,7 +142,8 @@ def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
     dtype = x.dtype
     if dtype.kind == "c":
         real = dtype.type(0).real.dtype
-        return derived(x, (part, (real, dtype), x.shape), real)
+        shape = x.shape
+        return derived(x, shape, (part, (real, dtype), shape))
     if part is o.REAL:
         return x
     zeros = arrays.wrap_ordered(build.expand(build.const(0, dtype), x.shape), arrays.copy_order(x, "F" if x.flags.fnc else "C"))
@@ -160,9 +162,9 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
     memory = hand.own_memory(x)
     if memory is not None and memory.nbytes <= config.at_hand * dtype.itemsize:
         return hand.cell(memory.view(dtype), hand.owner_of(x))
-    if dtype.itemsize == source.itemsize:
-        return derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
     shape = x.shape
+    if dtype.itemsize == source.itemsize:
+        return derived(x, shape, (o.BITCAST, (dtype, source), shape))
     if not shape:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
     if shape[-1] != 1 and 0 not in shape and arrays.geometry(x)[1][-1] != source.itemsize:
@@ -174,7 +176,7 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
             if dtype.itemsize > source.itemsize
             else "When changing to a smaller dtype, its size must be a divisor of the size of original dtype"
         )
-    return derived(x, (REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)), dtype)
+    return derived(x, shape, (REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)))
 
 
 def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: str | None) -> Any:
@@ -190,7 +192,7 @@ def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: s
     if offset % flat.itemsize or nbytes % flat.itemsize:
         flat = view_dtype(flat, np.dtype(np.uint8))
     start = offset // flat.itemsize
-    found = view_dtype(view_slice(flat, ((start, 1),), (nbytes // flat.itemsize,)), dtype)
+    found = view_dtype(view_slice(flat, flat.shape, ((start, 1),), (nbytes // flat.itemsize,)), dtype)
     if order is not None and checked_order(order) == "F":
         return view_reshape(found, wanted[::-1]).T
     return found.reshape(wanted)
@@ -261,34 +263,43 @@ _MAY_OVERLAP: Final = (
 # The views themselves ----------------------------------------------------------------------------------------------------------
 
 
+def reshaped_meanwhile(seen: Shape, now: Shape) -> ValueError:
+    """What is raised where a handler of a signal or another thread gives an array another shape while it is being worked with."""
+    return ValueError(f"an array of shape {seen} was given the shape {now} in the middle of an operation")
+
+
 def derived(
-    x: arrays.ndarray, step: Step, dtype: np.dtype[Any], readonly: bool = False, geometry: Geometry | None = None
+    x: arrays.ndarray, seen: Shape, step: Step, readonly: bool = False, geometry: Geometry | None = None
 ) -> arrays.ndarray:
-    """The view of ``x`` that one more step gives."""
+    """The view of ``x`` that one more step gives, which was made for an array of the shape ``seen``."""
     base = x._base
     if type(base) is _MEMORY:
         # A lens all the same; who asks for its elements finds that they are at hand.
         owner = hand.owner_of(x)
         root, start = hand.rooted(x)
+        shape = base.shape
         apart = root is not x
         if not apart:
             root = hand.cell(base[...], owner)  # whose flags and shape nobody sets
         view = View(root.shape, root.dtype, (), root.shape, root.dtype, owner)
         if apart:
             place = start, base.strides
-            view = view.extended((STRIDED, (*place, base.dtype), base.shape), base.dtype, view.owner, place)
-        view = view.extended(step, dtype, view.owner, geometry)
+            view = view.extended((STRIDED, (*place, base.dtype), base.shape), view.owner, place)
+        view = view.extended(step, view.owner, geometry)
     elif type(base) is arrays.ndarray:
         parent: View = x._view
-        root = base
-        view = parent.extended(step, dtype, x if parent.owner is None else parent.owner, geometry)
+        root, shape = base, parent.shape
+        view = parent.extended(step, x if parent.owner is None else parent.owner, geometry)
     else:
         root = x
         at = x._node if base is None else base
+        shape = at.shape
         if geometry is None and step[0] in _FIRST_STEPS:
-            view = View(at.shape, at.dtype, (step,), step[2], dtype, x)
+            view = View(shape, at.dtype, (step,), step[2], at.dtype, x)
         else:
-            view = View(at.shape, at.dtype, (), at.shape, at.dtype, None).extended(step, dtype, x, geometry)
+            view = View(shape, at.dtype, (), shape, at.dtype, None).extended(step, x, geometry)
+    if shape != seen:
+        raise reshaped_meanwhile(seen, shape)
     v: arrays.ndarray = _new(arrays.ndarray)
     v._node = None
     v._base = root
@@ -298,20 +309,22 @@ def derived(
     return v
 
 
-def view_slice(x: arrays.ndarray, axes: Region, shape: Shape) -> arrays.ndarray:
-    """Elements ``start + k*step`` of every axis."""
-    return derived(x, (o.SLICE, axes, shape), x.dtype)
+def view_slice(x: arrays.ndarray, shape: Shape, axes: Region, lengths: Shape) -> arrays.ndarray:
+    """Elements ``start + k*step`` of every axis of an array of this shape."""
+    return derived(x, shape, (o.SLICE, axes, lengths))
 
 
-def view_key(x: arrays.ndarray, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> arrays.ndarray:
+def view_key(x: arrays.ndarray, seen: Shape, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> arrays.ndarray:
     """Read a basic key: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
     if len(kept) == len(lengths) and NEW not in kept:
-        return derived(x, (o.SLICE, axes, lengths), x.dtype)
+        return derived(x, seen, (o.SLICE, axes, lengths))
     shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])
     base = x._base
     if type(base) is arrays.ndarray or type(base) is _MEMORY:
-        return derived(derived(x, (o.SLICE, axes, lengths), x.dtype), (AXES, kept, shape), x.dtype)
+        return derived(derived(x, seen, (o.SLICE, axes, lengths)), lengths, (AXES, kept, shape))
     at = x._node if base is None else base
+    if at.shape != seen:
+        raise reshaped_meanwhile(seen, at.shape)
     v: arrays.ndarray = _new(arrays.ndarray)
     v._node = None
     v._base = x
@@ -321,12 +334,12 @@ def view_key(x: arrays.ndarray, axes: Region, lengths: Shape, kept: tuple[int, .
     return v
 
 
-def view_keyed(x: arrays.ndarray, at: Any, key: Any, shape: Shape) -> arrays.ndarray:
-    """Read a basic key of a plain array that exists, of whose elements ``at`` tells; NumPy has checked it and says the shape."""
+def view_keyed(x: arrays.ndarray, memory: np.ndarray[Any, Any], key: Any, shape: Shape) -> arrays.ndarray:
+    """Read a basic key of a plain array that exists in ``memory``; NumPy has checked it and says the shape."""
     v: arrays.ndarray = _new(arrays.ndarray)
     v._node = v._stamp = None
     v._base = x
-    v._view = Keyed(at, key, shape, x, _path)
+    v._view = Keyed(memory, key, shape, x, _path)
     v._readonly = x._readonly
     return v
 
@@ -343,7 +356,7 @@ def _path(key: Any, shape: Shape) -> Path:
 def view_axes(x: arrays.ndarray, axes: tuple[int, ...]) -> arrays.ndarray:
     """Axes permuted, dropped (of length one) and added: ``axes`` names the source axis of each, or NEW."""
     shape = x.shape
-    return derived(x, (AXES, axes, tuple([1 if axis < 0 else shape[axis] for axis in axes])), x.dtype)
+    return derived(x, shape, (AXES, axes, tuple([1 if axis < 0 else shape[axis] for axis in axes])))
 
 
 def view_permute(x: arrays.ndarray, axes: tuple[int, ...]) -> arrays.ndarray:

@@ -125,12 +125,12 @@ class View:
         steps = [abs(stride) for n, stride in zip(self.shape, self.geometry()[1], strict=True) if n > 1 and stride]
         return steps == sorted(steps, reverse=True)
 
-    def extended(self, step: Step, dtype: Dtype, owner: ndarray | None, geometry: Geometry | None = None) -> View:
+    def extended(self, step: Step, owner: ndarray | None, geometry: Geometry | None = None) -> View:
         """The view one step further; ``geometry`` is given where the step's own cannot be derived."""
         path = self.path
         if geometry is None and (step[0] not in _SIMPLE or self._geometry is not None):
             geometry = moved(self.geometry(), self.shape, self.dtype, step)
-        return View(self.root, self.root_dtype, joined(path, step, self.root), step[2], dtype, owner, geometry)
+        return View(self.root, self.root_dtype, joined(path, step, self.root), step[2], step_dtype(step, self.dtype), owner, geometry)
 
     def read(self, node: Node) -> Node:
         """The view's node, given the base's."""
@@ -152,8 +152,14 @@ class View:
         new = written(as_root(node, self.root, self.root_dtype), self.path, value)
         return as_root(new, node.shape, node.dtype)
 
+    def of(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The view over the base's C-contiguous memory, in whatever shape the base has that now."""
+        if array.shape != self.root or array.dtype != self.root_dtype:
+            array = array.reshape(-1).view(self.root_dtype).reshape(self.root)
+        return self.memory(array)
+
     def memory(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The view over the base's C-contiguous memory, as NumPy's own strided array."""
+        """The view over the base's C-contiguous memory, in the shape that the view knows, as NumPy's own strided array."""
         offset, strides = self.geometry()
         if 0 in self.shape:
             return np.ndarray(self.shape, self.dtype, array if array.nbytes else None, 0, strides if array.nbytes else None)
@@ -165,9 +171,9 @@ class Keyed(View):
 
     __slots__ = ("_apart", "key")
 
-    def __init__(self, at: Any, key: Any, shape: Shape, owner: ndarray, apart: Callable[[Any, Shape], Path]) -> None:
-        self.root = at.shape
-        self.dtype = self.root_dtype = at.dtype
+    def __init__(self, memory: np.ndarray[Any, Any], key: Any, shape: Shape, owner: ndarray, apart: Callable[[Any, Shape], Path]) -> None:
+        self.root = memory.shape
+        self.dtype = self.root_dtype = memory.dtype
         self.shape = shape
         self.owner = owner
         self.key = key
@@ -396,9 +402,13 @@ _OVERLAPPING = frozenset({WINDOWS, STRIDED})
 
 
 def step_dtype(step: Step, dtype: Dtype) -> Dtype:
+    """The dtype after one step from an array of ``dtype``, for which the step was made."""
     op = step[0]
     if op is o.BITCAST or op is REINTERPRET or op is o.REAL or op is o.IMAG:
-        found: Dtype = step[1][0]
+        found: Dtype
+        found, source = step[1]
+        if source != dtype:
+            raise ValueError(f"an array of {source} was given the dtype {dtype} in the middle of an operation")
         return found
     if op is STRIDED:
         told: Dtype = step[1][2]
@@ -491,7 +501,12 @@ def written(node: Node, path: Path, value: Node) -> Node:
 
 
 def as_root(node: Node, shape: Shape, dtype: Dtype) -> Node:
-    """The base as it was when a view was taken: its shape or dtype was set in place since."""
+    """The base as it was when a view was taken: its shape or dtype was set in place since.
+
+    Raises ``ValueError`` where it has other memory since, which a handler or another thread gave it.
+    """
+    if build.size(node) * node.dtype.itemsize != prod(shape) * dtype.itemsize:
+        raise ValueError(f"an array of {prod(shape)} elements of {dtype} has {build.size(node)} of {node.dtype} by now")
     if node.dtype != dtype:
         if node.dtype.itemsize == dtype.itemsize:
             node = build.bitcast(node, dtype)
@@ -499,6 +514,13 @@ def as_root(node: Node, shape: Shape, dtype: Dtype) -> Node:
             flat = build.reshape(node, (build.size(node),))
             node = _reinterpret(flat, dtype, (build.size(node) * node.dtype.itemsize // dtype.itemsize,))
     return build.reshape(node, shape)
+
+
+def stored(node: Node, shape: Shape, dtype: Dtype, region: Region, value: Node) -> Node:
+    """The base with a region of the shape and dtype that it had when the key was read replaced."""
+    if node.shape == shape and node.dtype == dtype:
+        return build.store(node, region, value)
+    return as_root(build.store(as_root(node, shape, dtype), region, value), node.shape, node.dtype)
 
 
 def _full_permutation(kept: list[int], ndim: int) -> tuple[int, ...]:

@@ -147,9 +147,10 @@ cdef extern from "counting.h":
     ctypedef struct CellStruct "Cell":
         int writers
     bint cell_exchange(object, object, object, object, object, object, Py_ssize_t)
+    void cell_derived(object, object, object, object)
     CellStruct* writing_begin(object)
     void writing_end(CellStruct*)
-    int part_attach(object, object, object, object) except -1
+    int part_attach(object, object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     void function_stand_for(object, object)
     void c_draws_later "draws_later"(object)
@@ -509,6 +510,19 @@ def exchange(x, base, node, to_base, to_view, to_node, Py_ssize_t holders=-1):
     return cell_exchange(x, base, node, to_base, to_view, to_node, holders)
 
 
+def set_together(x, dict members):
+    """Set slots of an object with nothing in between, neither a handler nor another thread."""
+    before = [getattr(x, name, None) for name in members]
+    for name, value in members.items():
+        setattr(x, name, value)
+    del before  # which may run code
+
+
+def derived(x, view, node, stamp):
+    """Let ``x`` know the ``node`` of its ``view``, which was made of ``stamp``, if it still has this view."""
+    cell_derived(x, view, node, stamp)
+
+
 @cython.final
 @cython.freelist(8)
 cdef class writing:
@@ -548,9 +562,9 @@ def register_parts(node, buffer, draft, view, elements):
     show_method = _keep(elements)
 
 
-def show(x, shown, memory, origin):
-    """Let ``x`` show what the NumPy array ``shown``, which is nobody else's, shows of its owner's ``memory``."""
-    part_attach(x, shown, memory, origin)
+def show(x, view, shown, memory, origin):
+    """Let ``x`` show what the NumPy array ``shown``, which nothing else refers to, shows of its owner's ``memory``, if ``x`` still has this ``view``."""
+    part_attach(x, view, shown, memory, origin)
 
 
 cdef extern from "Python.h":

@@ -319,6 +319,15 @@ static int cell_exchange(PyObject* object, PyObject* base, PyObject* node, PyObj
     return 1;
 }
 
+/* Let a view know the node that was derived of it, and of what, if it is still the same view: a handler or another thread may have given it another shape since. */
+static void cell_derived(PyObject* object, PyObject* view, PyObject* node, PyObject* stamp) {
+    Cell* self = (Cell*)object;
+    PyObject *old_node = self->node, *old_stamp = self->stamp;
+    if (self->view != view) return;
+    self->node = Py_NewRef(node), self->stamp = Py_NewRef(stamp);
+    Py_XDECREF(old_node), Py_XDECREF(old_stamp); /* which may run code */
+}
+
 /* Between these two the memory of a draft stays the array's: what is recorded meanwhile is a copy.  Of a view, or of the array itself. */
 static inline Cell* writing_begin(PyObject* x) {
     PyObject* base = ((Cell*)x)->base;

@@ -342,9 +342,10 @@ static PyArrayObject* large_memory(PyObject* a, Cell** root, PyArrayObject** mem
     return limit_now() ? stored_memory(a, root, memory, own) : NULL;
 }
 
-static int part_attach(PyObject* x, PyObject* shown, PyObject* memory, PyObject* origin) {
+static int part_attach(PyObject* x, PyObject* view, PyObject* shown, PyObject* memory, PyObject* origin) {
     if (Py_TYPE(x) != array_type || !PyArray_CheckExact(shown) || !PyArray_CheckExact(memory) || Py_REFCNT(shown) > 2)
         return PyErr_SetString(PyExc_TypeError, "not a part of an array"), -1;
+    if (((Cell*)x)->view != view) return 0; /* a handler or another thread has given it another shape */
     part_show((Cell*)x, (PyArrayObject*)Py_NewRef(shown), (PyArrayObject*)memory, origin);
     return 0;
 }
@@ -577,9 +578,12 @@ static PyObject* get_view(PyObject* object, void* closure) {
 
 static int set_view(PyObject* object, PyObject* value, void* closure) {
     Cell* self = (Cell*)object;
+    PyObject *old_view = self->view, *old_stamp = self->stamp;
     (void)closure;
+    self->view = Py_XNewRef(value);
+    if (old_stamp) self->stamp = Py_NewRef(Py_None); /* the node that it knows is another view's */
     part_forget(self);
-    Py_XSETREF(self->view, Py_XNewRef(value));
+    Py_XDECREF(old_view), Py_XDECREF(old_stamp);
     return 0;
 }
 

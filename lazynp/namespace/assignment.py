@@ -26,7 +26,7 @@ from lazynp.memory import DRAFT_BYTES, SMALL_PART
 from lazynp.namespace.indexing import located
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
-from lazynp.views import AXES, NEW, Region, put
+from lazynp.views import AXES, NEW, Region, put, stored
 
 DRAFT_RUN = 8
 """Arrays larger than ``DRAFT_BYTES`` that others hold too wait for this many element writes in a row before they are copied."""
@@ -50,7 +50,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
     """``x[key] = value``."""
     if x._readonly:
         raise ValueError("assignment destination is read-only")
-    found = located(x, key)
+    shape, found = located(x, key)
     if found is None:
         _write_advanced(x, key, value)
         return
@@ -82,9 +82,9 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
             node = put(None, lengths, (AXES, axes, node.shape), node)
         if devices.gpus is not None:
             node = devices.gpus.kept(node, arrays.root_node(x), lengths == x.shape)
-        if arrays.change(x, lambda old: build.store(old, region, node)):
+        if arrays.change(x, lambda old: stored(old, shape, dtype, region, node)):
             return
-    view = arrays.view_key(x, region, lengths, axes)
+    view = arrays.view_key(x, shape, region, lengths, axes)
     if type(value) is arrays.ndarray and value._base is root and value._view.path == view._view.path and value.dtype == view.dtype:
         return  # x[key] += ...: the view was written already and is put back where it lies
     if root is not x:

@@ -120,17 +120,17 @@ def basic(key: Any, shape: Shape) -> Basic | None:
     return tuple(region), tuple(lengths), tuple(axes), element, copies
 
 
-def located(x: arrays.ndarray, key: Any) -> Basic | None:
-    """The same of an array, which may get another shape while the key's parts are asked for their values."""
+def located(x: arrays.ndarray, key: Any) -> tuple[Shape, Basic | None]:
+    """The same of an array, and the shape that it had: it may get another one while the key's parts are asked for their values."""
     shape = x.shape
     found = basic(key, shape)
     if x.shape == shape:
-        return found
+        return shape, found
     shape = x.shape
     found = basic(key, shape)
     if x.shape != shape:
         raise IndexError("the array gets another shape whenever its key is read")
-    return found
+    return shape, found
 
 
 def _outside(at: int, axis: int, n: int) -> Exception:
@@ -176,14 +176,14 @@ PLACES_BYTES: Final = 32 << 20
 
 def read(x: arrays.ndarray, key: Any) -> Any:
     """``x[key]``."""
-    found = located(x, key)
+    shape, found = located(x, key)
     if found is None:
         return _read_advanced(x, key)
     region, lengths, axes, element, copies = found
     if element:
         return _element(x, region) if region else arrays.result(arrays.node_of(x))
     arrays.partial_read(x, prod(lengths))
-    view = arrays.view_key(x, region, lengths, axes)
+    view = arrays.view_key(x, shape, region, lengths, axes)
     if copies:
         # To NumPy a 0-d array is an index array, which gives no view.
         return arrays.wrap_ordered(build.copied(arrays.node_of(view)), arrays.copy_order(view, "K"))
@@ -318,7 +318,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
             advanced.append((len(new), index))
             new.append(len(grouped))
             grouped.append(n)
-    view = arrays.view_slice(x, tuple(region), tuple(lengths))
+    view = arrays.view_slice(x, shape, tuple(region), tuple(lengths))
     if tuple(grouped) == tuple(lengths):
         view = arrays.view_axes(view, tuple(new))
         strides = arrays.geometry(view)[1]

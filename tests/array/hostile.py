@@ -128,7 +128,7 @@ class Hostile:
         gc.collect()
 
     def compute(self) -> None:
-        np.eval()
+        np.realize()
         float(np.arange(3.0).sum())
 
     to_arrays: Final = (reshape, reshape, without_axes, retype, resize, write, add, let_go, collect, compute)

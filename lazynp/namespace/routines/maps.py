@@ -257,7 +257,8 @@ def _part(x: Any, target: np.ndarray[Any, Any], piece: Any) -> Any:
         if type(x) is not ndarray:
             return x[piece]
         start, stop, _ = piece.indices(x.shape[0])  # where parts are asked for one by one all is computed, but by this way
-        return view_slice(x, ((start, 1), *[(0, 1)] * (x.ndim - 1)), (stop - start, *x.shape[1:]))
+        shape = x.shape
+        return view_slice(x, shape, ((start, 1), *[(0, 1)] * (len(shape) - 1)), (stop - start, *shape[1:]))
     return x
 
 

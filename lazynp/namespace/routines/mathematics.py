@@ -288,8 +288,9 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 
 
 def _cut(x: ndarray, axis: int, start: int, stop: int) -> ndarray:
-    region = tuple([(start, 1) if k == axis else (0, 1) for k in range(x.ndim)])
-    return view_slice(x, region, tuple([max(stop - start, 0) if k == axis else n for k, n in enumerate(x.shape)]))
+    shape = x.shape
+    region = tuple([(start, 1) if k == axis else (0, 1) for k in range(len(shape))])
+    return view_slice(x, shape, region, tuple([max(stop - start, 0) if k == axis else n for k, n in enumerate(shape)]))
 
 
 @of_arrays

@@ -317,11 +317,11 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
 
 
 def _section(x: Any, axis: int, start: int, stop: int) -> Any:
-    n = x.shape[axis]
-    start, stop = slice(start, stop).indices(n)[:2]
+    shape = x.shape
+    start, stop = slice(start, stop).indices(shape[axis])[:2]
     length = max(stop - start, 0)
-    region = tuple([(start if length else 0, 1) if k == axis else (0, 1) for k in range(x.ndim)])
-    return view_slice(x, region, tuple([length if k == axis else m for k, m in enumerate(x.shape)]))
+    region = tuple([(start if length else 0, 1) if k == axis else (0, 1) for k in range(len(shape))])
+    return view_slice(x, shape, region, tuple([length if k == axis else m for k, m in enumerate(shape)]))
 
 
 @of_arrays

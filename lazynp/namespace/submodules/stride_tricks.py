@@ -58,7 +58,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
                 "a view shows nothing outside the array it is taken from"
             )
     at = array if type(array._base) is ndarray else root
-    made = derived(at, (STRIDED, (offset, steps, array.dtype), wanted), array.dtype, geometry=(offset, steps))
+    made = derived(at, at.shape, (STRIDED, (offset, steps, array.dtype), wanted), geometry=(offset, steps))
     made._readonly = array._readonly is not False or not writeable
     return made
 
@@ -88,11 +88,11 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: b
             )
     found = array
     for along, width in zip(axes, widths, strict=True):
-        if found.shape[along] < width:
+        shape = found.shape
+        if shape[along] < width:
             raise ValueError("window shape cannot be larger than input array shape")
-        shape = list(found.shape)
-        shape[along] -= width - 1
-        found = derived(found, (WINDOWS, (along, width), (*shape, width)), array.dtype)
+        places = (*shape[:along], shape[along] - (width - 1), *shape[along + 1 :])
+        found = derived(found, shape, (WINDOWS, (along, width), (*places, width)))
     if found is array:
         found = array.view()
     found._readonly = array._readonly is not False or not writeable
