@@ -9,6 +9,13 @@ An array that a Python loop fills element by element holds a *draft* meanwhile: 
 values goes straight in.  The first whole-array use turns the draft into a node, and it is never written again.
 """
 
+# A write is one step to other threads, without a lock: whoever waited for one while running the program's code could wait for ever. A
+# value is recorded by exchanging the state of the array that owns the memory, (base, node), for another one if it is still what the new
+# value was made of (`core.exchange`); who finds it changed makes the new value of what is there now (`arrays.change`, `update`: parts,
+# masks, positions). Who writes into a draft's memory, in Python or in C, says so meanwhile (`core.writing`): the array counts as lent, so
+# that the memory stays its memory, what is recorded of it is a copy, and other writes go there, too. Nothing is copied or waited for
+# where one thread writes, and threads write parts of one array at the same time, as NumPy's do.
+
 from __future__ import annotations
 
 import builtins

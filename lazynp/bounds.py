@@ -4,6 +4,14 @@ In: the node that an array is about to hold.  Out: whether, and what, is compute
 loop is cut at one of its own lines, so that its turns share a plan.
 """
 
+# A chain deeper than some hundred operations is cut where a loop comes by; sums that a loop collects in place are computed when what they
+# hold fills 8 MiB; a loop of large writes is computed turn by turn at the line where it writes. What only pending work holds may be a
+# quarter of the memory that the program itself has held so far, and 16 MiB: beyond, results that are smaller than what only they hold are
+# computed. And when large values hold more than an eighth of the machine's memory, the oldest pending results are computed
+# (`values/pressure.py`). Where private memory is limited (`ulimit -d`), pending work and the pool have an eighth of what the limit
+# leaves. A run that is planned to need more than the budget (`LAZYNP_MEMORY`; half of what is free) is cut at a place where more inputs
+# are done with than values are on their way (`engine/budget.py`): inputs live to the end of a run.
+
 from __future__ import annotations
 
 from math import prod

@@ -6,6 +6,31 @@ is lent to the world outside, which may write at any time, what is recorded of t
 is written to the array goes into that memory.
 """
 
+# `x[i]` is a number: whoever reads an element wants a number, and Python's loops over elements should cost what NumPy's do. An array that
+# is written element by element holds a *draft* meanwhile: memory that no other cell and nothing pending refers to, into which known
+# values go straight, without a node. The first whole-array use makes the draft the array's value again. A large array that waits is
+# computed when a second small part of it (a sixteenth, or less) is asked for, or its rows are gone through (`memory.partial_read`): each
+# part would be computed by itself else, with all that it comes from. After eight writes in a row, through views or not, it becomes a
+# draft (`assignment._is_run`). Reshapes, transposes and rows of a large array that exists are parts of it like slices (`large_view` in
+# `parts.h`), `flat` and iteration read from its memory, NumPy's iterators write into it (it is lent to them), and `ufunc.at` writes into
+# a draft. A range (`arange`) that is wanted as it is is counted by NumPy, without a program.
+#
+# An export (`numpy.asarray(x)`, the buffer protocol, DLPack, `x.ctypes`, a view as a subclass) is the array's memory itself, at any size
+# (`memory.lend`): what is pending is computed, and the array becomes a draft; where something pending, or another cell, holds the value
+# as well, that draft is a copy. The arrays outside hang on a base of their own, and a weak reference to it says whether somebody outside
+# is left. As long as somebody is, the array is *lent*: its elements are what the memory holds at that moment. Operations that tapes
+# compute read it at their call, where it lies, with what of their operands waits (`step_made`, `operand_now`); what follows waits. What a
+# graph records of it (above `first_limit`, and what is no tape's) is a copy of what it shows then (`published`, `shown_now`); the last
+# copy again where a comparison finds that nothing was written since, so an expression that reads the array twice still reads one buffer.
+# Writes go into the memory. Reductions of a lent array are computed at the call (`reductions.at_the_call`), without the copy. Afterwards
+# the memory is the array's node again, without a copy. An address that was told (`x.ctypes.data`, `__array_interface__`) keeps the array
+# lent as long as it lives. What the library itself gives to a function of NumPy's for the length of a call (`protocols.snapshot`) lends
+# nothing; functions whose results show what they are given (`np.ma`, records) get the memory itself. An array that is resized, or whose
+# strides are set, leaves its value to its views (`memory.left_behind`); `resize` is refused where the reference count of the array says
+# that somebody else has it, as NumPy does. Memory that comes from outside (`np.asarray` of NumPy's arrays, `frombuffer`, `from_dlpack`,
+# `np.ndarray(buffer=)`) is a draft, too (`memory.adopted`; of small arrays memory at hand): lent as long as the reference count of
+# NumPy's array says that somebody else has it, for ever where that cannot be known, and then the array's own.
+
 from __future__ import annotations
 
 import gc

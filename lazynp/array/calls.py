@@ -4,6 +4,12 @@ In: a function of NumPy's and the arguments of a call.  Out: NumPy's answer, its
 else ``NotImplemented``.  Promise: the bits, errors and warnings are NumPy's, at the user's line.
 """
 
+# What goes with the operation that reads it need not lie in memory. `(alpha * A) @ x`, whose left side nobody but the interpreter's stack
+# holds, is computed by rows, a megabyte of them at a time, if it is arithmetic on arrays that exist (`calls.product_in_passing`);
+# `einsum` of arrays that exist reads windows and broadcasts where they lie (`calls.contraction`), for a schedule would write them out;
+# and operators of large complex arrays wait for one another as those at hand do (`large_complex` in `chains.h`), because NumPy writes
+# over its own intermediate results.
+
 from __future__ import annotations
 
 import functools

@@ -4,7 +4,67 @@
    one space of elements are computed in one pass, block by block, in the first-level cache, and what nobody has lies in no memory; nothing
    that is read is written, or shown to somebody who could write it, before; errors are told at the line that recorded the operation.
 
-   No compiler is needed: a step is NumPy's inner loop, called on some hundred elements at a time. */
+   No compiler is needed: a step is NumPy's inner loop, called on some hundred elements at a time.
+
+   Most operations are one call of `step_next`: operands of one type and shape, which are steps of a tape, numbers, or lie in memory as the results
+   do; the error state, the filters and the place are those that were asked for before. All else is looked at closer (`step_recorded`). The place is
+   read from the interpreter's frame (`frames.h`, the one file that names what is Python's own there), so no frame becomes an object.
+
+   Up to 256 elements each step has room of its own in the first-level cache, and no plan is made (`small_settle`). Among the eight youngest tapes one
+   over the same space is looked for; a cell counts the tapes that read it.
+
+   A tape over another shape is another tape. An operand that waits on another one is read when that has run; a tape reads only older ones, so the
+   oldest never needs another (`chains.h`, `tape_over`). There are at most 32; the older half runs then. A tape has up to 500 steps that read 64
+   arrays, of which 24 and 8 have room in itself (`chain_holds`), and a turn of a loop begins another one after 16.
+
+   A tape's elements are gone through in the order of its results, which is C's or another (`Chain.order`): NumPy's rule (`axes_order`), by how far
+   the elements of all operands lie apart along each axis, says which, so that transposed matrices of one order are one pass over rows in memory.
+   Operands that lie otherwise than the result (transposed beside one that is not, backwards, repeated) are read with the steps between their
+   elements; a value of another order that only one tape reads is computed with it, its steps before that one's (`tape_splice`: `x.T * 2 + y` is one
+   pass). What has axes of one element, for which NumPy has several answers, is a tape of one step that NumPy's ufunc computes (`Chain.strided`), and
+   computed before another operation reads it.
+
+   Mixed dtypes become one by a step that casts, where NumPy would cast (`common_type`); Python's numbers give way as NumPy lets them.
+
+   Nothing that is read is written before: whatever writes, exports or lends memory has all that waits computed first (`SETTLED`); `a[key] = value` of
+   integers and slices only what might read the memory that `a` shows, by the addresses it reaches to (`readers_settle`; when writes have looked at
+   256 tapes all is computed, so that a loop over elements finds nothing to look at); what only reads has its own operands computed. Memory that
+   somebody outside may write (`is_private`) is read at the call.
+
+   Errors are told when the value is computed, at the line that recorded the operation, under its error state. Filters of warnings are looked up when
+   an operation is recorded: those of a block (`catch_warnings`), those that raise, and error states that raise or call back have everything computed
+   at its call (`tapes.state`).
+
+   A warning is told only while the filters are in force under which its operation was recorded: what a block (`catch_warnings`, `pytest.warns`) asks
+   for that was recorded outside is told when the block has ended, with the next operation, or when the program ends (`floating.tell_put_off`). Values
+   do not wait.
+
+   Where a step raises a floating-point flag that somebody minds, the block's work is thrown away and the tape is computed step by step, to find out
+   which one, and to tell. The only step of a tape whose result lies where a dying operand did cannot be repeated: it tells of its errors directly
+   (`tapes.raised`).
+
+   Sums, differences and products of complex numbers are steps, too, if NumPy's loop gives the same bits to elements one by one as to many (it is
+   tried when one is first wanted).
+
+   `f(..., out=a)`, `a[:] = b` and `a[...] = b` of what waits likewise (`into_recorded`, `copied_into`), where dtype and shape are those of `a`. The
+   copy is a step that is computed only if `b` is kept.
+
+   Handlers of signals run between tapes of many elements, and in the middle of one each 30 ms, when no thread computes (`pieces_do`, `tape_pause`):
+   what a handler asks for, or writes, has the tape computed as if nobody did, and the rest of the first run is thrown away. What takes so long is not
+   written over operands, nor put where a write has it lie, for nobody may see that half written (`outs_apart`). What a handler raises fails no value
+   (`values/outside.py`): it is computed when it is asked for again, and before its operands are written.
+
+   `a += b` is a step, too, where nobody sees the memory of `a` (no view, export or lender): the cell takes the new step, and what reads the old value
+   keeps it (`step_into`). What no name has (`x[positions] += b`) is written next, and updated at once. `a[mask] = number` of an `a` that waits is a
+   `where` (`masked_into`).
+
+   What does not lie as the result does is read in rows, of planes where there are three axes left when those that follow one another in all operands
+   are one (`rows_of`); `p[:, None, :] - q[None, :, :]` is steps like others. Machine code goes over a plane at a time.
+
+   The result of a tape, from 64 KB on, lies where an operand does that nobody but the tape has (`is_left`, `memory_left`): `a += b; a *= c` is one
+   pass over `a` and no memory, and so is `x = x * 0.5 + 1`. From then on nothing can be computed again, so errors are collected step by step and told
+   when all is there; machine code computes a block beside and copies it, if it raised none; no other thread of the program runs meanwhile (an operand
+   half written would be seen by who asks for the value, and by a child). */
 
 #ifndef LAZYNP_CHAINS_H
 #define LAZYNP_CHAINS_H

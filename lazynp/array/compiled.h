@@ -1,7 +1,14 @@
 /* The kernels' mathematical functions without a kernel: C that is written from the same definitions, for each set of instructions.
 
    In: the name and the type of a function.  Out: a loop with NumPy's signature; none where the processor has no fused multiply-add, or the compiler is none
-   of those that this is written for.  Promise: the bits of kernels, wherever an element stands. */
+   of those that this is written for.  Promise: the bits of kernels, wherever an element stands.
+
+   The kernels' functions (`exp`, `exp2`, `expm1`, `tanh`, `sinh`, `cosh`, `log`, `log1p` of floats, `sin`, `cos`, `tan` of doubles, `power`) are C as
+   well: a second writer (`backends/llvm/polynomials/c.py`) turns the definitions that LLVM IR is written from into `polynomials.h` when the core is
+   built, for AVX2, AVX-512 and NEON (`compiled.h`), operation by operation, every multiply-add spelled out. What kernels take from the C library's
+   vectors (`log2`, `arctan`, `hypot`, ...) the core calls there too, in the same widths. 0 of ten million arguments differ
+   (`tests/backends/test_compiled.py`). So large operands need no compiler for them: they are steps of tapes, and of the passes of the NumPy tier.
+   `LAZYNP_POLYNOMIALS=0`, underflow that somebody minds, and processors without a fused multiply-add leave them to kernels. */
 
 #ifndef LAZYNP_COMPILED_H
 #define LAZYNP_COMPILED_H

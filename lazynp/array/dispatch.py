@@ -4,6 +4,30 @@ In: a public function or method, and NumPy's of that name.  Out: a function that
 ours everywhere else.  Promise: tables say which functions must not be answered so, and whose results are larger than their arguments.
 """
 
+# The functions of the namespace do not know of this: `dispatch.first` stands before each that NumPy has too, and has the core let NumPy's
+# answer where all arguments are at hand; what the core leaves alone is the function's own. `NOT_AT_HAND` names those that must not be
+# answered so (they call back, or could read outside the memory), `SIZES` those that say how large their result is. Of the native core's
+# functions a table says how they are answered (`functions.h`, `_core.pyx`): by NumPy's function, by the method that is all it calls, or
+# by a C function; NumPy's functions in Python hear floating-point errors for the user's line, except for those that compute nothing.
+# Products (`@`) of large arrays that exist are computed at the call, too, where the result is small: nothing is fused with a library's
+# call. So are operations on complex numbers that exist, at every size (no kernel computes with them), and readings by a mask
+# (`indexing._masked`), whose size only the computed mask tells. Truth values that exist are counted at the call, also when they are many
+# (`of_truth`), and the parts of complex numbers that exist are a leaf over every other number of their memory (`views._part`), which a
+# kernel reads where it lies. Results of 32 KiB and more come from a pool of at most 12 MiB (`pool.h`): they begin where a line of the
+# cache begins, for a stored vector that crosses two lines takes twice the time; and the C library would give their pages back to the
+# system each time, and NumPy pays more for new ones than for the arithmetic. They are aligned by hand, behind a header: what the C
+# library aligns is never used again for the same size, and programs of arrays of a megabyte held twice NumPy's memory. The C library's
+# heap is left as the program has it. A warning that is not about floating-point errors names the user's line: such calls go through one
+# line of code that bears the user's file and number (`floating.at_users_line`). Array API consumers ask an array for its namespace and
+# get `standard.Namespace`: the same names, but results without axes are arrays of ours.
+#
+# Whole powers of negative floats leave NumPy's vectors for a library's function, one by one; `powers.h` computes them as products of
+# pairs of floats and asks NumPy where the true power is so near to the middle between two floats that the function might round it to the
+# other one. `np.unique` of whole numbers sorts in vectors (`dispatch.py`), `searchsorted` looks for a number from where the last one was
+# found, if what it looks in is in order (`searching.h`). Variances, deviations and `isclose` take NumPy's steps without the way through
+# its functions (`spread.h`); operators in place write where the elements lie (`loops.h`), and tell of errors when all is written, as
+# NumPy does.
+
 from __future__ import annotations
 
 import functools

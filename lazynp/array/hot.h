@@ -3,7 +3,18 @@
    In: expressions, as they are computed.  Out: a function for those that have cost as much as compiling one does.  Promise: which ones follows
    from counts alone; from when on, where a thread compiles them while the program goes on, from when that is done; a function is used after its
    results were compared with those of NumPy's loops, bit by bit, on special values as well; where it raises a floating-point flag NumPy's loops do
-   it again. */
+   it again.
+
+   What comes often is machine code (`hot.h`, `backends/llvm/expressions.py`). An expression is known by its steps, the dtypes of its arrays and how
+   they lie along a row (side by side, apart, one element), not by sizes. When its element operations amount to what compiling costs (500 million, a
+   tenth of a second; what an earlier process left on disk, or looked for in vain, is looked for at an eighth of that, before the first run of a large
+   tape that would cost so much (`hot_before`); with a second core a thread begins to compile it at a quarter, and the program goes on) it becomes a
+   loop over rows with one IEEE operation a step: NumPy's bits, which is tried against NumPy's loops on special values before it is used. Where a
+   floating-point flag is raised that somebody minds NumPy's loops do it again, and a function whose flags say more than theirs is dropped. What a
+   `where` chooses from is gathered in a word that nobody reads: LLVM would compute it under a mask, or behind a branch, and lose errors of what is
+   not chosen. A function of what another function gives is left to loops of its own (`functions_follow`): in one loop it waits for the first.
+   Functions whose bits follow from NumPy's library (`exp`, `power`) are not compiled here; where they are to have the kernels' bits (of many
+   elements), they are. */
 
 #ifndef LAZYNP_HOT_H
 #define LAZYNP_HOT_H

@@ -2,7 +2,27 @@
 
    In: calls with arrays in memory, or such that wait.  Out: cells that wait, of the shape and dtype that NumPy gives.  Promise: what is wrong with a call is
    said at the call, by NumPy, since only calls are recorded that cannot fail, whatever the elements are; the answer is made by the very code that
-   makes it at once. */
+   makes it at once.
+
+   What cannot be computed a block at a time is a tape of its own: `exp` and others whose vectors and remainders differ (one call of NumPy's loop over
+   all elements; up to one block they are steps like others of a tape on which all lies as the results do, `Chain.whole`), and functions that are
+   recorded whole (`items.h`): reductions along an axis, products of matrices, `concatenate`, scans, sorts, `diff`. `where` and `clip` are steps of
+   three operands (`step_recorded`; of `where` the first is a mask). Copies, and the casts that are the same however they are compiled, are steps
+   (`ASKED_CASTS`). Only calls that cannot fail are recorded, whatever the elements are; the shape and dtype of the answer are known from the call,
+   and the answer is made by the code that makes it at once. Full reductions are numbers, which are asked for.
+
+   Views of what waits wait, too (`view_waits` in `items.h`): a place in the value that will be, by shape, strides and offset. When the value is there
+   its views show parts of it, before anything can be written (`views_follow`); a value with views is not rebound in place. A view is an operand of
+   steps however it lies; for other functions one that lies in another order than C's is computed before it is read. `base`, exports and writes
+   compute what they have to. `broadcast_to` and `diagonal`, which are read-only, compute the value.
+
+   An operation on arrays that is no step (two dtypes whose loop NumPy has to choose, `dtype=`, powers of arrays) is recorded as a call
+   (`ufunc_recorded`, `operator_recorded`): its dtype follows from the operands' types, its shape from their shapes, and the call at once makes the
+   value. Halves and complex numbers are steps where elements one by one have the bits of many (`same_one_by_one`), else NumPy's loop gets all
+   elements at once. `a ** -1` of whole numbers and powers of arrays of them may fail, and are made at their call.
+
+   A call that needs nothing but loops (a reduction along an axis, `argmax`, a small product) is answered by them alone (`Item.by_loops`): no cells
+   for its operands, no NumPy array for its result. */
 
 #ifndef LAZYNP_ITEMS_H
 #define LAZYNP_ITEMS_H

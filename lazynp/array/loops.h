@@ -3,7 +3,13 @@
    In: C-contiguous operands of one dtype, or such an array and a number.  Out: NumPy's result, to the bit, without the work that a ufunc does
    around its loop.  Promise: a loop is used after its results were compared with NumPy's, on special values as well; where a
    floating-point flag is raised that somebody minds NumPy tells of it, or does it again.  Of two NaNs of different bits that meet, which one is
-   handed on is the processor's choice. */
+   handed on is the processor's choice.
+
+   A loop that was called directly leaves the processor's flags as NumPy's own call would find them. What NumPy's error state ignores (underflow,
+   unless it is told otherwise) is no error: the state is asked for when a flag is up, and remembered by its identity (`errors_minded`). What it does
+   not ignore NumPy itself is given to tell of, with the ufunc's name (`told`, by `PyUFunc_GiveFloatingpointErrors`): it warns, raises, calls or logs
+   at the user's line, and nothing is computed twice. Only expressions, whose flags do not say which operator raised them, writes in place, which
+   NumPy does before it raises, reductions and comparisons are done again by NumPy. */
 
 #ifndef LAZYNP_LOOPS_H
 #define LAZYNP_LOOPS_H

@@ -5,7 +5,33 @@
    be told of (what is not finite, what underflows, whole numbers that overflow, a division by zero), and of all other operands, NumPy's own operator is called.
 
    Results of operators are results again.  A loop over elements spends most of its time in operators, and NumPy's ask for much before they add:
-   what the operands are, which errors were raised before and afterwards.  Those of 64 and 32 bits are short here. */
+   what the operands are, which errors were raised before and afterwards.  Those of 64 and 32 bits are short here.
+
+   To NumPy's users it is NumPy's number: `isinstance(s, np.float64)`, `float`, `%`, `hash`, `json`, `struct`, `Decimal`, C code that reads it,
+   pandas. `repr`, `__class__` and the names of its class say NumPy's; it is pickled as NumPy's, which a process without lazynp reads. Its class is
+   equal to NumPy's (`type(s) == np.float64`, `{np.float64: f}[type(s)]`, and so in NumPy's own table of types). Only `type(s) is np.float64` tells
+   them apart (not where `numpy` is lazynp: there `type` is the program's).
+
+   To the array API it belongs to lazynp: `__array_namespace__` says so, and the copies of array-api-compat, which look at classes, are told
+   (`bridge/neighbours.py`). Beside arrays of ours NumPy's own numbers count as ours, too, for truth values are such.
+
+   It is a number: nothing is written into it (`s[...] = 1` is a TypeError, as in NumPy).
+
+   NumPy's types are left alone. The short operators stand in the classes of ours: among results of 64 and 32 bits, complex ones, narrow whole ones
+   and Python's numbers they compute the result and nothing else. Wherever NumPy might have an error to tell of, and for all other operands, NumPy's
+   operator gets NumPy's numbers (so does a class of somebody else on the other side); what comes out is a result again.
+
+   NumPy's functions get NumPy's numbers from the core (`numpys_number`), since they take a microsecond with instances of derived classes; lists of
+   numbers, Python's and results, are read by the core (`of_items`).
+
+   A statistic of a large array that exists is a pass over its memory. Of a pending array the first number is computed with the expression, without
+   storing it; the second one stores it, if somebody has the array.
+
+   On a GPU numbers wait, as members of the family in `scalars.py`: each would be a wait for the device. `LAZYNP_NUMBERS=wait` asks for the same on
+   the processor: several numbers of one pending array are one program then.
+
+   Ufuncs of one or two such numbers (`np.maximum(x[i], 0.0)`, `np.sqrt(2)`) call NumPy's loop for one element directly (`number_call`), after the
+   first 32 calls of each were compared with NumPy's. */
 
 #ifndef LAZYNP_NUMBERS_H
 #define LAZYNP_NUMBERS_H

@@ -3,7 +3,12 @@
    In: allocations of NumPy's, between `pool_begin` and `pool_end`.  Out: memory.  Promise: vectors that are stored cross no line of the cache, where
    the C library's memory (16 bytes behind one, mostly) makes each of 64 bytes cross one, and a product of 5,000 numbers takes twice the time; a loop
    over arrays of some hundred kilobytes gets the same few blocks again and again, where the C library would give pages back to the system and take
-   new ones, which costs more than the arithmetic; at most POOL_BYTES are kept, or POOL_MOST of what was in use of late. */
+   new ones, which costs more than the arithmetic; at most POOL_BYTES are kept, or POOL_MOST of what was in use of late.
+
+   The result of a tape is memory with a shape (`Raw`, in `cell.h` and `pool.h`): NumPy's array over it is made when somebody asks for one. NumPy's
+   macros read its fields, so passes, elements and full reductions need none. `shape`, `dtype`, `ndim` and `size` are told of what waits
+   (`attributes.h`). Views (`u[1:-1]`, `m.T`, rows) are the same over somebody else's memory (`raw_view`), and `zeros`, `ones`, `full`, `eye`,
+   `arange` of plain arguments make such memory (`made.h`). */
 
 #ifndef LAZYNP_POOL_H
 #define LAZYNP_POOL_H

@@ -1,7 +1,14 @@
 /* Recording writes of parts: `a[key] = value` and `a[key] op= value`, where the value waits.
 
    In: arrays, basic keys, values that wait.  Out: arrays that wait to be written.  Promise: a write waits only where nobody but the array's own cell shows its memory, so that who looks
-   at it asks for the write first. */
+   at it asks for the write first.
+
+   `a[key] = b` and `a[key] op= b` of integers and slices wait with `b`, where nobody but the cell of `a` (and tapes) shows the memory, which is found
+   by counting its references (`putting.h`). The cell waits for a tape of its own (`PUT`, `puts.h`) whose sources are the value and, if that waits as
+   well, the array as it was; what is read of it afterwards (a part is known by its place, `Chain.place`) waits for that tape. A tape depends on older
+   ones alone (`serial`): before a write is made what is older and reads the place is computed. When the value's tape runs and nobody else wants the
+   value, its blocks are put where they are to lie (`Target`), without memory between; else, and where that would keep other threads of the program
+   waiting for half a millisecond, it is copied. What names had by then is not stored if they have gone; what nobody reads any more is not written. */
 
 #ifndef LAZYNP_PUTTING_H
 #define LAZYNP_PUTTING_H

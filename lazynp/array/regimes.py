@@ -4,6 +4,14 @@ In: a result and its operands, or an array that somebody asks about.  Out: words
 exists have decided already, and are only read again.
 """
 
+# `np.explain(x)` says of each value which regime it belongs to and why (its size and the limit, an operand that is pending or large and
+# its line, a GPU, the switch), and of a pending one how it would run: by a new plan or one from the cache, in the NumPy tier or compiled,
+# because one run is large, programs of its kind came often, there is code for it, it is too small; and after how many more runs it will
+# be compiled. `python -m lazynp --report` counts the same by line: how many operations were at hand, on a tape, recorded as graphs, done
+# at the call where the values exist, and how its runs went. Nobody else pays for it: to count, the slots of the array class and the
+# pointers of functions are exchanged for others (`counting.h`), which takes some microseconds an operation; a run asks one attribute. Of
+# functions that call others only the outermost is counted, and views of pending values are no operations.
+
 from __future__ import annotations
 
 from math import prod

@@ -2,7 +2,12 @@
 
    In: a call whose result follows in shape and dtype from the shapes and dtypes of its arrays, and from its other arguments.  Out: that shape and dtype.  Promise:
    they are those that NumPy's function gave for arrays of ones of the same shapes, dtypes and orders, in the same call; a call for which it
-   raised, or gave anything but a fresh array, has no layout and is made at once. */
+   raised, or gave anything but a fresh array, has no layout and is made at once.
+
+   The layout of some hundred functions more (`tile`, `pad`, `stack`, `median`, `einsum`, `fft`, `norm`, `ufunc.reduce`, ...: `_ARRAYS` in
+   `_core.pyx`) follows from the *signature* of a call: the shapes, dtypes and orders of its arrays and its other arguments (`signatures.h`). NumPy is
+   asked once for each, with arrays of ones (`tapes.layout`), where that costs little; else the first call is made at once and its result noted. What
+   NumPy refuses, or gives no fresh array for, is made at its call, too. A function whose signatures never come again is mostly made at once. */
 
 #ifndef LAZYNP_SIGNATURES_H
 #define LAZYNP_SIGNATURES_H

@@ -4,7 +4,12 @@
    but in blocks in the first-level cache; bits depend neither on the blocks nor on who sums them.
 
    NumPy halves what is to be added until at most 128 elements are left: the halves of the halves are what is computed at a time here, and given to its loop.
-   For extremes the order does not matter, but among zeros and among NaN, which are left to NumPy. */
+   For extremes the order does not matter, but among zeros and among NaN, which are left to NumPy.
+
+   The sum, mean or extreme of an expression that goes with it (`((a - b) ** 2).sum()`) is computed with it, block by block, from 8193 elements on
+   (`sums.h`); so are deviations. NumPy halves what it adds until 128 elements are left, so blocks are the halves of halves, parts of that tree are
+   what several threads take, and the bits are NumPy's. What else the program has of that tape is stored by the same pass. Extremes that are zero or
+   NaN are left to NumPy: which of several it names depends on its vectors. */
 
 #ifndef LAZYNP_SUMS_H
 #define LAZYNP_SUMS_H

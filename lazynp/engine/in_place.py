@@ -9,6 +9,22 @@ One operation on what exists is no program: its loop writes over the operand, as
 
 An operand may be overwritten if nobody can reach it but through the result, which is known from counting references; and if the result is
 computed element by element, so that no piece reads what an earlier one has overwritten.
+
+What is a copy and then a method (``np.sort``, ``np.partition``) is done in a run's own temporary where nobody reads that afterwards
+(``changes`` in ``backends/numpy/source.py``). A ``STORE`` may be written into the memory of the array it changes if nobody wants the old
+elements any more. Nobody counts who does: counting would cost every operation. Within a program the scheduler sees all readers
+(``memory.py``). For an input of the program, ``backends/common/ownership.py`` makes a transaction of the run: the memory is detached from
+its node (other threads then wait in ``realize``), the elements that will be overwritten are saved, and after the run one looks whether
+the old node died with the graph that the run consumed. If it lives, or the run failed, the old elements are put back; where there is no
+memory for an old value beside the new one, it is put together when somebody reads it. A plan claims an input only where it overwrites
+less than half of it: otherwise a fresh buffer and a copy of what lies around the region cost less. Memory that was exported
+(``numpy.asarray(x)``), or that another run reads, is never claimed. Saving half of an array, or a fresh one beside it, is too much where
+NumPy has one array: from 32 MiB on (``pressure.ALONE_FROM``), what is computed element by element and assigned to the array it reads is
+put together in that array's memory (``engine/in_place.py``). One operation on what exists (``x += 1.0``, ``x *= y``, ``x[k::2] *= y``,
+``x[:n] -= x[n:]``, a copy) is written there by its own loop, at any size that is recorded: there is nothing to fuse, and a kernel would
+need a second array. Here one must know before: the references to the old value, and to all that leads to it, are those of the graph. A
+piece is a program like any other, so its errors are heard as ever; then it is copied. The node is published at once, with an
+``Unfinished`` buffer, so nobody comes to what it was computed from, and whoever reads it after an interrupt goes on with the next piece.
 """
 
 from __future__ import annotations

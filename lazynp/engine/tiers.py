@@ -5,6 +5,13 @@ compiled when first seen, work that is small runs through the NumPy tier until i
 work that is tiny stays there.  Much earlier one looks whether an earlier process has left machine code on disk, or has looked for it, too;
 and where others compile while the program goes on, that begins earlier, and its end is the one thing that a clock decides: who computes
 from then on.  Programs that differ in their shapes only share their machine code, and pay for it together.
+
+Small programs run through the NumPy tier; a program is compiled when one run is large (``engine/tiers.py`` has the numbers; the turns of
+an unrolled loop share their code, and count once), when it, together with programs that differ in their shapes only, came often enough to
+have cost as much, or when there is a compiled plan of its family already. At an eighth of that cost one looks whether an earlier process
+left the machine code on disk; who does not find it notes there that it was wanted (``DiskCache.wanted``), and the next process that looks
+has it compiled. So a script that never runs long enough to pay for its kernels has them from its third start on. Sizes and counts decide,
+never a clock.
 """
 
 from __future__ import annotations

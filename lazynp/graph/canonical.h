@@ -5,7 +5,16 @@
    before the walk or after it.
 
    The key is a string of 32-bit words: the entries, the outputs and how many these are.  An entry is a head (operation, dtype, kinds of errors
-   where they are not the default ones), and then what `canonicalise.structure` reads.  Arguments that are no numbers stand beside the string. */
+   where they are not the default ones), and then what `canonicalise.structure` reads.  Arguments that are no numbers stand beside the string.
+
+   A run is asked for one value, but makes others. Those that somebody holds (who has more references than the graph accounts for) are kept where
+   computing them a second time would cost more than keeping them: results of calls, arrays that were written through a view or are given to a product
+   of matrices (both are in memory anyway), small results of reductions, and whatever is small enough to be at hand (`keep_asked_for_later` in
+   `graph/canonical.h`). What is changed in place by an operator (`a[k:, k:] -= x`), where nobody else holds the array's value and at least a quarter
+   of it stays (`memory.changes_alone`), is changed by NumPy's loop, row by row (`direct_rows_into`): a kernel would need a second array, or to save
+   the old elements. Any other write to a part of a large array that exists is a run of its own, at its line (`arrays.replace`): its kernel would end
+   there in any case, and afterwards the other parts are at hand. What a recorded expression takes from a small part of a large draft is a copy, so
+   that the draft stays one. */
 
 #ifndef LAZYNP_CANONICAL_H
 #define LAZYNP_CANONICAL_H

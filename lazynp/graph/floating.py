@@ -9,6 +9,27 @@ NumPy's loops are run in mode "log", whose messages name the operation.  The lis
 code was running; that line says which operation it was.
 """
 
+# `errstate`, `seterr`, `seterrcall` are NumPy's own. A node carries the state it was recorded under (`Node.err`), and the run tells of
+# its errors as that state asks: `ignore` and `warn` stay lazy, a warning names the line that recorded the operation and goes through that
+# module's registry. Under `raise`, `call`, `print` and `log` an operation is run at its call. Python's filters in force at the call have
+# a say in that state (`graph/filters.py`; recording compares the list with the one it saw last, 2 ns): what they drop altogether is
+# `ignore`, and silent for ever; under the process's own list a warning is told with the value; under filters that make an exception of
+# it, and within a block with a list of its own (`catch_warnings`, `pytest.warns`, the block that pytest puts around every test),
+# operations that would warn are run at their call, so that what is to be heard of them stays in the block. Equal operations recorded
+# under one state are one operation and warn once, at the first line.
+#
+# What is computed at hand is heard in NumPy's error state "log", which is set around the call (`items.h`). The NumPy tier hears NumPy's
+# own messages and knows by the line of generated code which operation it was. Kernels clear the processor's flags and collect them at the
+# end, in every worker; where a flag is raised that somebody wants to hear of, the program is evaluated once more in the NumPy tier, from
+# the inputs as they were, and that decides what is said. So flags may be raised in vain (comparing NaN does it) but not on ordinary data,
+# which a table tests for every ufunc in every flavour of the math library; and an evaluation that told nobody anything lets the next 1,
+# 3, 7, ... 255 hits of this plan and these lines go by. Kernels with float16, whose conversions raise flags at random, look at their
+# results instead.
+#
+# Differences: elements that nobody asked for are not computed and do not warn; warnings inside NumPy's Python functions (`np.mean`) name
+# the user's line, not NumPy's; sums and products in another order can meet NaN before the error that NumPy meets; integer overflow of
+# scalars is reported for known values, not for pending ones.
+
 from __future__ import annotations
 
 import atexit

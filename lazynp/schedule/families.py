@@ -6,6 +6,17 @@ with other numbers in it.
 
 The first program of a family is planned as it is.  For the second the passes run with sizes in place of extents (``graph/size.py``), and
 what they make is a *case*: it serves all sizes of which the same is true that the passes asked about.
+
+A key names the extents of arrays, but what is made for one set of them serves nearly all others: a program whose shape changes at every
+turn (a shrinking mask, the rest of a matrix, ``x[:n]``) would otherwise pay for all passes at every turn. Programs whose keys differ in
+their extents alone are a *family* (``schedule/families.py``; which extents are equal, and which are 0 or 1, is part of the structure).
+The first is planned as it is. For the second the passes run once more, with ``Size`` objects (``graph/size.py``) in place of the extents:
+these count like numbers, and a ``Trace`` notes every comparison that a pass asked for (``rows*columns >= 200000``: no), and an equality
+where a plain number was made of one (the length of a row that is written out). Kernel source, formulas, memory: what comes out has sizes
+in it, and is a *case*. For another member a case is good if all that was noted is true of its sizes too, which one generated function of
+straight comparisons tells, and gives the numbers to put in. So no pass knows about families, and none can be wrong about one: what it
+never asked cannot matter to it. A new shape of a known family costs some 10 us in the NumPy tier (0.25 ms to plan) and some 50 compiled
+(2 to 5 ms). Under ``LAZYNP_DEBUG=1`` every plan of a family is compared with the plan of its program alone.
 """
 
 from __future__ import annotations

@@ -3,6 +3,14 @@
 In: a ``Program``.  Out: a ``Partition``: kernels, each with its loop ranges, the values it stores and the points it evaluates; and the
 entries that go to libraries.  Promise: one walk from consumers to producers decides everything: when a value is reached, all requests
 for it are known, and the cost model chooses between computing it there and storing it.  No recursion; linear in the requests.
+
+* One request: the value is computed there.
+* Several: the cost model weighs computing it again against storing it; a reduction is never repeated.
+* A reduction stays inside its consumer if its free axes are the consumer's outermost loops, in order.
+* A stored value joins a kernel over the same loops if it shares an input or is read at the very same index, and no path leads round through
+  another kernel.
+* A kernel that holds more than some megabytes of values on the way (library results it reads, temporaries it writes) takes no more that
+  need others: all of them would have to exist at the same time.  So forty sorts are added up a few at a time.
 """
 
 from __future__ import annotations

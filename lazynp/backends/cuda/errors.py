@@ -4,6 +4,12 @@ In: the statements of one block, and which errors somebody wants to hear of.  Ou
 looked for once it is known.  Promise: no such error that NumPy would report goes unnoticed, what is noted without need costs a recheck and
 nothing else; and as long as all is well, one comparison for a whole chain of operations: an infinity or NaN is carried along by most of
 them, so that the last one tells of all.  Underflow leaves no trace in what follows and is noted where it may happen.
+
+A GPU has no such flags: there a thread notes what its results tell (``backends/cuda/errors.py``). An infinity or NaN is carried along by
+most operations, so one comparison at the end of a chain stands for all of it; only where that fails are the operations looked at one by
+one, and one whose operands were already infinite or NaN is excused. A loop that only accumulates looks at its result once and, if there
+is a reason, runs again with a look at each step. Long chains do the same in a function of their own (``looks.py``), so that what is
+looked at does not stay in registers. Hence data full of NaN are not evaluated again for nothing.
 """
 
 from __future__ import annotations

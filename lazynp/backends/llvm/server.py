@@ -6,6 +6,29 @@ program ends it finishes what that has asked for, as far as some seconds go, and
 or ten seconds after its last work.
 
 ``client.py`` starts it, with a package named lazynp in which nothing is but where it lies, so that NumPy is not imported.
+
+What came often is compiled by a process beside the program (``backends/llvm/client.py``, ``server.py``), and the program runs as before
+until the code is there: it never stands still for a compiler (half a second for a program of 700 operations), and never loads LLVM (115
+MiB). What tapes want is asked for in words (the steps, the dtypes, how arrays lie: ``expressions.py``), under whose digest the code lies
+on disk, with what else it follows from (``compiler._writers``); the text is written by the process, which needs no NumPy for that
+(``expression_ir.py``). So asking takes 2 to 3 ms in a program's first time, of which most is loading six modules, and 0.1 ms later. The
+scheduler's passes and the text of kernels are made by whoever runs the program. The process is an interpreter without ``site``, in which
+nothing is imported but LLVM's binding, the pass pipelines (``toolchain.py``), the disk cache and what writes texts of tapes; it takes 0.1
+s to be ready, for which nobody waits. It is started in C (``child.h``) as a process that is nobody's child: ``os.wait``, handlers of
+``SIGCHLD`` and signals to the program's group do not find it, and it inherits one descriptor, the connection. Machine code goes to the
+disk cache and to who asked. Programs of one user that share a disk cache share the process: it listens in that directory, under a name
+that stands for its code and interpreter. It is nicer than the program by 5, and so is its group (Linux shares a processor evenly among
+sessions): on one processor it takes a sixth. When the program ends, it finishes what it was asked for, within five seconds; ten seconds
+after its last work it goes, and comes back when it is wanted. If it ends with work undone, that is asked for once more; a module during
+which two of them ended is refused, and NumPy's loops go on. Where none begins to work (another system than Linux, a program that embeds
+Python, processes forbidden) ``doctor`` says why, and ``LAZYNP_COMPILER=thread`` is what happens: a thread of C compiles
+(``background.py``, ``background.h``). It knows nothing of Python: it holds none of its locks, no finalizer runs in it and it takes no
+signal. ``fork`` waits until it is between two modules; at the end of the process one waits for the step that it is in (LLVM does not
+survive its own end). No thread imports anything that works for one that waits: a module that is wanted late is imported by who asks
+(``values/loading.py``), with handlers of signals put off until it is over. One thing is a clock's then: from which run on kernels
+compute. Values do not depend on it, as the next paragraph says. A run that costs eight compilations still waits for its own, and so does
+one with a value of 64 MiB, beside which NumPy's loops would hold others. ``LAZYNP_COMPILER=wait`` has everybody wait, as tests do that
+count compilations.
 """
 
 from __future__ import annotations

@@ -11,6 +11,18 @@ Most of NumPy's loops have the bits of kernels: what IEEE arithmetic defines, in
 * reductions whose order shows: NumPy's loops in our order (``ordered.py``), for which nothing has to be compiled.
 
 What kernels cannot do (complex numbers, long doubles, library calls) is NumPy's in every tier.
+
+NumPy's loops have the bits of kernels wherever the result is defined: IEEE arithmetic, integers, comparisons, whatever moves elements.
+Where they have not, ``Op.rounds`` (the last bits of ``exp``, ``power``, ...; which of two zeros ``fmax`` gives) and ``Op.ordered``
+(reductions of floating-point numbers) say so, and the tier runs something else (``backends/numpy/ready.py``): for functions a *ready-made
+kernel*, of one operation over elements in a row, for all sizes, which is compiled once on a machine and then comes from the disk cache;
+for reductions the order above in C, or made of NumPy's loops (``ordered.py``). A test computes every operation with every dtype in many
+layouts both ways (``tests/backends/test_bits.py``), and random programs run 20 times while their parts are compiled one after another
+(``tests/differential/history.py``). So a recorded program gives the same bits in its first run and its thousandth, with any number of
+threads, and with ``LAZYNP_TIER=compiled``. What kernels cannot do (complex numbers, long doubles, library calls) is NumPy's in every
+tier. Not promised: the sign and payload of a NaN; which zero the extremum of zeros of both signs is; matrix products, whose bits are the
+BLAS library's and follow from how the operands lie in memory, which fusion can change; values after ``LAZYNP_BACKEND=numpy``, or where
+LLVM is not there, which are NumPy's; and at hand everything is NumPy's, by sizes alone.
 """
 
 from __future__ import annotations

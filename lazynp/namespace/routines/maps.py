@@ -3,6 +3,12 @@
 In: maps of files.  Out: lazy arrays that kernels compute from the file, and results written to maps piece by piece.  Promise: nothing
 here has the file in memory; what was recorded of a map keeps the values from before a write through lazynp.  What others write to the
 file is seen by whatever is computed afterwards.
+
+``namespace/routines/maps.py`` is NumPy's class of maps with its operations recorded: ``conversion.of_map`` makes a leaf over the file's
+pages (a part that is not contiguous is a lens over the whole), which is not counted as memory held. ``np.asarray(map)`` is the map's
+memory, from outside like any other (``maps.shown``): what was recorded of the file is computed before, for nobody tells of writes to it
+any more; what nobody can write through is still read from the file where it is computed with. A write to a map computes what is pending
+on its leaves first, and a large result goes there piece by piece, of whose rows only each piece's are computed.
 """
 
 from __future__ import annotations
