@@ -117,6 +117,17 @@ UNUSED: Final = {
     "lazynp.testing.swap.pytest_load_initial_conftests": "pytest calls it",
 }
 
+LINES: Final = 600  # of a file written by hand, at most
+LONG: Final = {
+    "graph/canonical.h": "one walk over a program, whose parts share its tables",
+    "array/_core.pyx": "all that Python sees of the native core",
+    "arrays.py": "the class of arrays: to be its own file, without the functions around it",
+    "memory.py": "drafts, exports and what is read of memory: to be two files",
+    "namespace/bridge/fallback.py": "to be two files: the calls of NumPy, and their count",
+    "namespace/ufunc/ufuncs.py": "the class of ufuncs, and how a call finds its loop: to be two files",
+    "views.py": "views and the arithmetic of strides: to be two files",
+}
+
 # Public names that hide a module of the package, and why nobody is misled.
 HIDDEN: Final = {
     "array": "lazynp.array() is public; the package is loaded with the first module of the graph, before the function takes the name",
@@ -350,9 +361,15 @@ def test_no_public_name_hides_a_module_without_a_note() -> None:
 def test_files_that_texts_name_exist() -> None:
     files = {path.relative_to(ROOT).as_posix() for folder in ROOTS for path in ROOT.glob(f"{folder}/**/*.*")}
     texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *MODULES.values()]
-    named = {(path.name, name) for path in texts for name in re.findall(r"`([\w/]+/\w+\.(?:py|md))`", path.read_text(encoding="utf-8"))}
+    named = {(path.name, name) for path in texts for name in re.findall(r"`([\w/]+/\w+\.(?:py|md|h))`", path.read_text(encoding="utf-8"))}
     ends = {"/".join(parts[start:]) for parts in (file.split("/") for file in files) for start in range(len(parts))}
     assert sorted((path, name) for path, name in named if name not in ends) == []
+
+
+def test_files_are_short_and_the_exceptions_are_needed() -> None:
+    written = {*ROOT.glob("lazynp/**/*.py"), *ROOT.glob("lazynp/**/*.pyx"), *ROOT.glob("lazynp/**/*.h")} - {ROOT / "lazynp/array/polynomials.h"}
+    long = {path.relative_to(ROOT / "lazynp").as_posix() for path in written if len(path.read_text(encoding="utf-8").splitlines()) > LINES}
+    assert long == set(LONG)
 
 
 def test_more_variables_than_two_are_an_object() -> None:
