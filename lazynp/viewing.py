@@ -264,7 +264,7 @@ _MAY_OVERLAP: Final = (
 
 
 def reshaped_meanwhile(seen: Shape, now: Shape) -> ValueError:
-    """What is raised where a handler of a signal or another thread gives an array another shape while it is being worked with."""
+    """Make the error of an array that a handler of a signal or another thread gave another shape in the middle of an operation."""
     return ValueError(f"an array of shape {seen} was given the shape {now} in the middle of an operation")
 
 
