@@ -7,8 +7,8 @@ ours everywhere else.  Promise: tables say which functions must not be answered 
 # The functions of the namespace do not know of this: `dispatch.first` stands before each that NumPy has too, and has the core let NumPy's
 # answer where all arguments are at hand; what the core leaves alone is the function's own. `NOT_AT_HAND` names those that must not be
 # answered so (they call back, or could read outside the memory), `SIZES` those that say how large their result is. Of the native core's
-# functions a table says how they are answered (`function_table.h`, `_core.pyx`): by NumPy's function, by the method that is all it calls, or
-# by a C function; NumPy's functions in Python hear floating-point errors for the user's line, except for those that compute nothing.
+# functions a table says how they are answered (`function_table.h`, `_core.pyx`): by NumPy's function, by the method that is all it calls,
+# or by a C function; NumPy's functions in Python hear floating-point errors for the user's line, except for those that compute nothing.
 # Products (`@`) of large arrays that exist are computed at the call, too, where the result is small: nothing is fused with a library's
 # call. So are operations on complex numbers that exist, at every size (no kernel computes with them), and readings by a mask
 # (`indexing._masked`), whose size only the computed mask tells. Truth values that exist are counted at the call, also when they are many
