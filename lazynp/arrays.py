@@ -181,7 +181,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         node, base = self._node, self._base
         if base is None and node is None:
             return self.shape  # another thread exchanged them
-        found: Shape = base.shape if type(base) is _MEMORY else node.shape if base is None else self._view.shape
+        found: Shape = node.shape if base is None else self._view.shape if type(base) is ndarray else base.shape
         return found
 
     @shape.setter
@@ -206,7 +206,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         node, base = self._node, self._base
         if base is None and node is None:
             return self.dtype  # another thread exchanged them
-        found: np.dtype[Any] = base.dtype if type(base) is _MEMORY else node.dtype if base is None else self._view.dtype
+        found: np.dtype[Any] = node.dtype if base is None else self._view.dtype if type(base) is ndarray else base.dtype
         return found
 
     @dtype.setter

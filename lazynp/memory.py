@@ -508,9 +508,9 @@ def stand_in(x: Any) -> arrays.ndarray | None:
 
     What it gives is to be computed at once (``scalars.force``), while nobody outside can write.
     """
-    if type(x) is not arrays.ndarray or type(x._base) is not Draft or devices.gpus is not None:
+    held = x._base if type(x) is arrays.ndarray else None
+    if type(held) is not Draft or devices.gpus is not None:
         return None
-    held = x._base
     if prod(held.shape) * held.dtype.itemsize < pressure.COUNTED_FROM or not is_lent(x):
         return None
     node = Node(o.BUFFER, (), None, held.dtype, held.shape)

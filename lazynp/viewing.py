@@ -272,7 +272,7 @@ def derived(
     x: arrays.ndarray, seen: Shape, step: Step, readonly: bool = False, geometry: Geometry | None = None
 ) -> arrays.ndarray:
     """The view of ``x`` that one more step gives, which was made for an array of the shape ``seen``."""
-    base = x._base
+    base, node = x._base, x._node  # with nothing in between
     if type(base) is _MEMORY:
         # A lens all the same; who asks for its elements finds that they are at hand.
         owner = hand.owner_of(x)
@@ -292,7 +292,7 @@ def derived(
         view = parent.extended(step, x if parent.owner is None else parent.owner, geometry)
     else:
         root = x
-        at = x._node if base is None else base
+        at = node if base is None else base
         shape = at.shape
         if geometry is None and step[0] in _FIRST_STEPS:
             view = View(shape, at.dtype, (step,), step[2], at.dtype, x)
@@ -319,10 +319,10 @@ def view_key(x: arrays.ndarray, seen: Shape, axes: Region, lengths: Shape, kept:
     if len(kept) == len(lengths) and NEW not in kept:
         return derived(x, seen, (o.SLICE, axes, lengths))
     shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])
-    base = x._base
+    base, node = x._base, x._node  # with nothing in between
     if type(base) is arrays.ndarray or type(base) is _MEMORY:
         return derived(derived(x, seen, (o.SLICE, axes, lengths)), lengths, (AXES, kept, shape))
-    at = x._node if base is None else base
+    at = node if base is None else base
     if at.shape != seen:
         raise reshaped_meanwhile(seen, at.shape)
     v: arrays.ndarray = _new(arrays.ndarray)

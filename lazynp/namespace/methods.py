@@ -29,7 +29,7 @@ from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
 from lazynp.namespace.routines import creation
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
-from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
+from lazynp.ndarray import copy_order, host, ndarray, node_of, result, update, view_reshape, wrap_ordered
 from lazynp.scalars import is_scalar, scalar_of_value
 from lazynp.values import config
 from lazynp.values.buffer import unseen
@@ -87,14 +87,18 @@ def _sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
     """Sort in place; see :meth:`numpy.ndarray.sort`."""
     if self._readonly:
         raise ValueError("sort array is read-only")
-    self._write(node_of(_routines("selecting").sort(self, index(axis), kind, order, stable=stable)))
+    axis = index(axis)
+    if not update(self, lambda _: node_of(_routines("selecting").sort(self, axis, kind, order, stable=stable))):
+        self._write(node_of(_routines("selecting").sort(self, axis, kind, order, stable=stable)))
 
 
 def _partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
     """Partition in place; see :meth:`numpy.ndarray.partition`."""
     if self._readonly:
         raise ValueError("partition array is read-only")
-    self._write(node_of(_routines("selecting").partition(self, kth, index(axis), kind, order)))
+    axis = index(axis)
+    if not update(self, lambda _: node_of(_routines("selecting").partition(self, kth, axis, kind, order))):
+        self._write(node_of(_routines("selecting").partition(self, kth, axis, kind, order)))
 
 
 def _fill(self: Any, value: Any) -> None:

@@ -1,12 +1,15 @@
-"""Operations in whose middle a handler gives the array another shape, as a handler of a signal does that comes between two lines.
+"""Operations in whose middle other code works with the same arrays, as a handler of a signal does that comes between two lines.
 
 In: arrays in their states, operations, and what the handler does, at every line of lazynp that an operation runs through. Out: failures.
-Promise: the array has one shape and one dtype afterwards, which its value has, too, and so has what is computed from it; where an operation
-was made for the shape that the array had before, it raises a ``ValueError`` or an ``IndexError``, and no kernel reads beyond the memory.
+Promise: an operation is one step to the handler: what comes of both is what NumPy computes of them one after the other, in one of the two
+orders. Where the handler gives the array another shape, that has one shape and one dtype afterwards, which its value has, too, and so has
+what is computed from it; an operation that was made for the shape before raises a ``ValueError`` or an ``IndexError``, and no kernel reads
+beyond the memory.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +23,7 @@ import lazynp as np
 from lazynp.values import config
 
 N: Final = 98
+STRIDE: Final = 5  # lines between two at which something comes
 PLACES: Final = numpy.array([1, 90])
 Deed = Callable[[Any], Any]
 OPERATIONS: Final[dict[str, Deed]] = {
@@ -118,3 +122,99 @@ def test_what_comes_between_two_lines_leaves_an_array_that_can_be_read(limit: in
                             assert (numpy.asarray(shown).shape, numpy.asarray(shown).dtype) == (told, dtype), case
                         assert (v.shape, v.dtype) == (told, dtype), case
     assert came > 0 or limit > N
+
+
+Step = Callable[[Any, Any, Any], Any]  # of the module and two arrays
+STEPS: Final[dict[str, Step]] = {
+    "v * 2 + 1": lambda xp, v, w: v * 2,
+    "v + w": lambda xp, v, w: v + w,
+    "v.sum()": lambda xp, v, w: v.sum(),
+    "v.std()": lambda xp, v, w: v.std(),
+    "v += 1": lambda xp, v, w: v.__iadd__(1) is None,
+    "v += w": lambda xp, v, w: v.__iadd__(w) is None,
+    "v **= 2": lambda xp, v, w: v.__ipow__(2) is None,
+    "v[3:80] = 5": lambda xp, v, w: v.__setitem__(slice(3, 80), 5),
+    "v[3:80] = w": lambda xp, v, w: v.__setitem__(slice(3, 80), w[3:80]),
+    "v[90] = 1": lambda xp, v, w: v.__setitem__(90, 1),
+    "v[places] = 5": lambda xp, v, w: v.__setitem__(PLACES, 5),
+    "v[mask] = 5": lambda xp, v, w: v.__setitem__(numpy.arange(v.size) % 3 == 0, 5),
+    "v[places]": lambda xp, v, w: v[PLACES],
+    "v[5:50]": lambda xp, v, w: v[5:50],
+    "float(v[3])": lambda xp, v, w: float(v[3]),
+    "v @ w": lambda xp, v, w: v @ w,
+    "sort": lambda xp, v, w: v.sort(),
+    "fill": lambda xp, v, w: v.fill(3),
+    "tolist": lambda xp, v, w: v.tolist(),
+    "copy": lambda xp, v, w: v.copy(),
+    "concatenate": lambda xp, v, w: xp.concatenate([v, w]),
+    "add into v": lambda xp, v, w: xp.add(v, w, out=v) is None,
+    "exp": lambda xp, v, w: xp.exp(v * -0.1),
+    "cumsum": lambda xp, v, w: xp.cumsum(v),
+    "put": lambda xp, v, w: xp.put(v, [3, 4], [1, 2]),
+    "copyto": lambda xp, v, w: xp.copyto(v, w),
+}
+BESIDE: Final[dict[str, Step]] = {
+    "v[...] = 7": lambda xp, v, w: v.__setitem__(..., 7),
+    "v[2:60] *= 3": lambda xp, v, w: v[2:60].__imul__(3.0),
+    "v[5] = 99": lambda xp, v, w: v.__setitem__(5, 99),
+    "read": lambda xp, v, w: xp.asarray(v).sum(),
+    "write from outside": lambda xp, v, w: numpy.asarray(v).__setitem__(7, -1),
+}
+
+
+def beside(xp: Any, state: str, part: bool) -> tuple[Any, Any, Any]:
+    """An array, what is worked with of it, and a second operand."""
+    x = xp.arange(N).astype("f8")
+    if state == "exported":
+        numpy.asarray(x)
+    elif state != "new":
+        x = xp.sqrt(x) + xp.arange(N)
+        if state == "computed" and xp is np:
+            np.realize(x)
+    v = x[1:-1] if part else x
+    return x, v, xp.sqrt(xp.arange(v.size)) * 0.5
+
+
+def one_after_the_other(state: str, part: bool, operation: Step, other: Step, first: bool) -> list[Any]:
+    """What comes of both in NumPy: the operation's result, the array, the second operand."""
+    x, v, w = beside(numpy, state, part)
+    if not first:
+        other(numpy, v, w)
+    result = operation(numpy, v, w)
+    if first:
+        other(numpy, v, w)
+    return [numpy.asarray(result), x, w]
+
+
+def agrees(found: list[Any], known: list[Any]) -> bool:
+    return all(
+        x.shape == y.shape and (x.dtype == object or numpy.allclose(x.astype(float), y.astype(float), 1e-12, 0))
+        for x, y in zip(map(numpy.asarray, found), known, strict=True)
+    )
+
+
+@pytest.mark.parametrize("operation", STEPS)
+@pytest.mark.parametrize("limit", [40, 0])
+def test_an_operation_is_one_step_to_who_comes_between(limit: int, operation: str) -> None:
+    came = 0
+    with config.override(tape_limit=limit):
+        for turn, (state, part, name) in enumerate(itertools.product(("new", "exported", "pending", "computed"), (False, True), BESIDE)):
+            known = [one_after_the_other(state, part, STEPS[operation], BESIDE[name], first) for first in (True, False)]
+            for at in itertools.count(1 + turn % STRIDE, STRIDE):
+                x, v, w = beside(np, state, part)
+                results: list[Any] = []
+
+                def step(v: Any, w: Any = w, results: list[Any] = results) -> None:
+                    results.append(STEPS[operation](np, v, w))
+
+                def other(v: Any, w: Any = w, name: str = name) -> None:
+                    BESIDE[name](np, v, w)
+
+                if not interrupted(step, other, v, at):
+                    break
+                came += 1
+                case = (state, part, name, at)
+                assert results, case
+                found = [numpy.asarray(results[0]), x, w]
+                assert any(agrees(found, one) for one in known), case
+    assert came > 0 or operation in ("v[90] = 1", "float(v[3])")

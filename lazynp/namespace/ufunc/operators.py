@@ -299,7 +299,8 @@ def _in_place(name: str, of: ufunc) -> Method:
                 # The shortcut's dtype is a's own except for bool, whose square is int8 and cannot go back.
                 if special.dtype != a.dtype:
                     return of(a, b, out=a)
-                a._write(node_of(special))
+                if not update(a, lambda _: node_of(_power_shortcut(a, b))):
+                    a._write(node_of(special))
                 return a
         return of(a, b, out=(a,))
 
@@ -483,12 +484,17 @@ def _imatmul(a: Any, b: Any) -> Any:
         return a
     if a.ndim == 0:
         return _product(a, b)
-    made = node_of(_product(a, b))
-    if not np.can_cast(made.dtype, a.dtype, "same_kind"):
-        raise np._core._exceptions._UFuncOutputCastingError(np.matmul, "same_kind", made.dtype, a.dtype, 0)  # type: ignore[attr-defined]
-    if made.shape != a.shape:
-        raise ValueError(f"inplace matrix multiplication of shape {made.shape} into {a.shape} is not possible")
-    a._write(cast(made, a.dtype))
+
+    def product(_: Node | None = None) -> Node:
+        made = node_of(_product(a, b))
+        if not np.can_cast(made.dtype, a.dtype, "same_kind"):
+            raise np._core._exceptions._UFuncOutputCastingError(np.matmul, "same_kind", made.dtype, a.dtype, 0)  # type: ignore[attr-defined]
+        if made.shape != a.shape:
+            raise ValueError(f"inplace matrix multiplication of shape {made.shape} into {a.shape} is not possible")
+        return cast(made, a.dtype)
+
+    if not update(a, product):
+        a._write(product())
     return a
 
 

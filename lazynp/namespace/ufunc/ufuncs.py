@@ -32,7 +32,7 @@ from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering
 from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc.table import LOWERING
-from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
+from lazynp.ndarray import host, ndarray, node_of, result, result_order, update, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
 from lazynp.subclasses import minds
 from lazynp.values import config
@@ -431,6 +431,10 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         try:
             rule = self._keyword_rule(inputs, outs, kwargs)
             if where is True:
+                out = outs[0]
+                changes = nout == 1 and type(out) is ndarray and any(shares_root(x, out) for x in inputs)
+                if changes and update(out, lambda _: self._into(out, inputs, rule)):
+                    return out
                 values = self.nodes(inputs, rule)
             else:
                 if "out" not in kwargs and len(args) == nin and _WARNS_OF_MASKS:
@@ -450,6 +454,12 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             for value, out in zip(several, outs, strict=True)
         ]  # fmt: skip
         return results[0] if nout == 1 else tuple(results)
+
+    def _into(self, out: ndarray, inputs: Sequence[Any], rule: Any) -> Node:
+        """The one result, as ``out`` holds it."""
+        value = self.nodes(inputs, rule)
+        assert not isinstance(value, tuple)
+        return out_node(out, self._converted(value, out))
 
     def _converted(self, value: Node, out: Any) -> Node:
         """A result as its output's dtype; messages about the conversion name the function, whose loop does it.
@@ -612,9 +622,27 @@ def need_array(out: Any, refusal: str = "return arrays must be of ArrayType") ->
         raise TypeError(refusal)
 
 
+def shares_root(x: Any, out: ndarray) -> bool:
+    """Tell whether an operand shows the array that ``out`` shows: its result depends on what is written to it in the meantime."""
+    if x is out:
+        return True
+    return type(x) is ndarray and (x._base if type(x._base) is ndarray else x) is (out._base if type(out._base) is ndarray else out)
+
+
 def write_out(out: Any, node: Node) -> Any:
     """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
     need_array(out)
+    if type(out) is ndarray:
+        out._write(out_node(out, node))
+        return out
+    check_out(out, node)
+    # A NumPy array: it is written before the call returns.
+    out[...] = wrap(node) if getattr(out, "tells_of_writes", False) else host(wrap(node))
+    return out
+
+
+def check_out(out: Any, node: Node) -> None:
+    """Refuse an ``out=`` argument that may not be written, or that the result does not fit."""
     shape = out.shape
     if out._readonly if type(out) is ndarray else not out.flags.writeable:
         raise ValueError("output array is read-only")
@@ -623,13 +651,13 @@ def write_out(out: Any, node: Node) -> Any:
             f"non-broadcastable output operand with shape {str(shape).replace(' ', '')} "
             f"doesn't match the broadcast shape {str(broadcast(node.shape, shape)).replace(' ', '')}"
         )
-    if type(out) is not ndarray:
-        # A NumPy array: it is written before the call returns.
-        out[...] = wrap(node) if getattr(out, "tells_of_writes", False) else host(wrap(node))
-        return out
-    node = converted(node, out.dtype)
-    out._write(node if node.shape == shape else expand(node, shape))
-    return out
+
+
+def out_node(out: ndarray, node: Node) -> Node:
+    """The result as ``out`` holds it, in its dtype and shape."""
+    check_out(out, node)
+    shape, node = out.shape, converted(node, out.dtype)
+    return node if node.shape == shape else expand(node, shape)
 
 
 def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) -> None:
