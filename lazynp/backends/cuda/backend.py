@@ -2,6 +2,10 @@
 
 In: programs.  Out: plans that run there.  Promise: one module per schedule miss, holding only the kernels that were not compiled before in
 this process; nothing is decided by the clock, and every program is compiled: an operation of a handful of elements costs a launch.
+
+A kernel serves every shape.  It looks only for the floating-point errors that the error state at recording asks for, so another state may
+be another kernel.  In a profiler its name is its operations and the digest of its code, as in ``lazynp_exp_add_reduce_1f0c2b9a8d7e_p0``:
+equal code is one kernel, whichever line it is for.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ In: the source of one module and the names of its functions.  Out: CuPy's functi
 multiply-add, no flush to zero, exact division and square root); the same source is compiled once per machine and architecture, and what
 comes from the disk cache was checked as machine code is (``common/disk_cache.py``); a fault in the source is a ``CompileError`` with the
 compiler's log.
+
+On one busy machine a kernel took 70 to 590 ms: the sum of two arrays 110, Black-Scholes 590.
 """
 
 from __future__ import annotations

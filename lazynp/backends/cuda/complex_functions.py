@@ -4,6 +4,9 @@ In: nothing.  Out: the definitions of functions of complex numbers, by NumPy's n
 functions, which are NumPy's, and results within a few units in the last place; of complex64 they are computed in double precision and
 rounded, before the logarithms of other bases are multiplied.  Functions that NumPy puts together of these, losing digits on the way, are
 put together alike, in the precision of their operands: they lose the same digits.
+
+Powers with whole exponents below 100 are NumPy's products, with NumPy's bits.  Other powers are exponentials of logarithms, as in NumPy:
+the error in the last digits of the logarithm is multiplied by its size.
 """
 
 from __future__ import annotations

@@ -5,11 +5,23 @@ looked for once it is known.  Promise: no such error that NumPy would report goe
 nothing else; and as long as all is well, one comparison for a whole chain of operations: an infinity or NaN is carried along by most of
 them, so that the last one tells of all.  Underflow leaves no trace in what follows and is noted where it may happen.
 
-A GPU has no such flags: there a thread notes what its results tell (``backends/cuda/errors.py``). An infinity or NaN is carried along by
-most operations, so one comparison at the end of a chain stands for all of it; only where that fails are the operations looked at one by
-one, and one whose operands were already infinite or NaN is excused. A loop that only accumulates looks at its result once and, if there
-is a reason, runs again with a look at each step. Long chains do the same in a function of their own (``looks.py``), so that what is
-looked at does not stay in registers. Hence data full of NaN are not evaluated again for nothing.
+Only where that comparison fails are the operations looked at one by one, and one whose operands were already infinite or NaN is excused.
+A loop that only accumulates looks at its result once and, if there is a reason, runs again with a look at each step.  Long chains do the
+same in a function of their own (``looks.py``), so that what is looked at does not stay in registers.  Hence data full of NaN are not
+evaluated again for nothing.
+
+What looking costs, by NVRTC 13.0 for sm_90 at large sizes: registers and instructions of a launch under the default error state, then
+where all errors are ignored.
+
+    a + b, float64             24 144   18 80    a + b, float32             24 176   18 88    exp/sqrt/sin chain         40 888  38 680
+    Horner, degree 24         32 1128  14 256    Black-Scholes             64 2904 64 1512    Mandelbrot, 20 steps      64 3984  36 984
+    gelu, float32              32 640  25 184    gelu with erf             42 1080  38 912    entropies and likelihoods 48 2928 42 1536
+    softmax over rows         44 1840 48 1400    softmax, rows of 8192     48 1800 40 1480    layer norm                56 1728 48 1432
+    logsumexp over rows       48 1608 48 1608    pairwise distances         54 432  34 168    mean, std, min, max: 1    40 1808 32 1504
+    mean, std, min, max: 2    32 1128  32 824    masked mean, where()      40 1384 32 1064    sum of squares: 1          32 272  32 208
+    sum of squares: 2          32 648  32 528    8M rows of 8, mean: 1      31 240  32 176    8M rows of 8, mean: 2      32 648  32 528
+    8M rows of 8, mean: 3      38 848  32 656    a.T + 2*b                  28 312  32 152    a heat step                18 160   12 64
+    row added, float32         24 192  18 104    inner part, float32        19 224   14 96    bias and relu, NCHW        22 216  16 128
 """
 
 from __future__ import annotations

@@ -3,6 +3,20 @@
 In: a ``Program`` and the device.  Out: a ``Plan``.  Promise: a run puts its kernels into this thread's stream and does not wait, unless a
 kernel checks indices or somebody wants to hear of floating-point errors now; what the checks find is decided by the NumPy tier on host
 copies, so that exceptions and warnings are NumPy's; inputs in host memory are uploaded once.
+
+The host waits for the kernels where
+
+* a kernel checks indices,
+* an error mode is ``raise``, ``call``, ``print`` or ``log``, a filter makes an exception of a warning, or warnings are being caught,
+* a run writes into an array's own memory, computes a single number of one array, or may become a graph.
+
+Otherwise up to 16 runs are read later (``backends/common/rechecks.py``), whose inputs hold at most 256 MiB together, or are those of one
+run.  A program that ignores all errors and computes no index never waits.  What the host saves so is unmeasured on hardware;
+``tests/cuda/test_ahead.py`` counts launches, waits and copies in the emulator.
+
+On an H100, in microseconds, a launch costs 6.1 with a pointer to its arguments, and 14.5 with a structured array, as CuPy takes them.  An
+event costs 0.7, waiting for an idle stream 0.7.  A cached program of ten operations on 100 elements takes the host 48 (goal: 25), and 51
+until the device is done.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 In: a program of one library call and the views of its operands.  Out: a function of device buffers, or None where the call is NumPy's to
 do.  Promise: a call is in the table only where CuPy's result means what NumPy's does, and its dtype and shape are looked at; what CuPy
 refuses and what is not in the table runs in the NumPy tier on host copies, which raises NumPy's own errors, and is counted.
+
+Running sums, products of matrices and eigenvalues are CuPy's, in an order of their own.  On an H100 its running sums and products along one
+axis of several make zeros of subnormal float32 numbers.  cuBLAS adds up products of float16 in float32 on tensor cores, as NumPy does, in
+another order.  CuPy multiplies stacks of float16 as float32, here in TF32, whose mantissa is float16's.  cuBLAS's mode is set for each
+such product and set back; ``tests/cuda/test_precision.py`` has an imitated handle for each thread and device.
 """
 
 from __future__ import annotations

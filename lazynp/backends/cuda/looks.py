@@ -6,6 +6,26 @@ it but what the operations begin with.  For short chains it costs more than it s
 
 The compiler must not see that the two computations are one, or it keeps all results again; nor may it put off looking, so each
 look is a call, too.  Elements that one thread computes alike call one function.
+
+Registers and instructions by NVRTC 13.0 for sm_90, without these functions and with them:
+
+    Horner, degree 24       80 1664    32 1128
+    Black-Scholes           92 3160    64 2904
+    Mandelbrot, 20 steps    75 6224    64 3984
+
+Black-Scholes spills 16 bytes; Horner spilled 8 before.  These kernels are compiled in 0.3 to 0.6 of the time.  Registers for sm_80:
+Horner 40 and 32, Mandelbrot 79 and 61, Black-Scholes 64 without spills (24 bytes before).  For sm_100: Horner 80 and 32, Black-Scholes
+80 and 64, but Mandelbrot 60 and 76.
+
+Tried and worse for sm_90, in registers:
+
+* computing once more on the spot (Horner 64, Black-Scholes 102): the compiler puts off looking, and keeps everything again,
+* looks that are no calls (Black-Scholes 128, Mandelbrot 255),
+* such functions for short chains (exp/sqrt/sin chain 44, layer norm 52),
+* such functions where much is read (pairwise distances 56, with half as many instructions again),
+* all scalars passed in registers (Horner on sm_80 64), or none (Black-Scholes 82).
+
+What the functions are worth on hardware is unmeasured.
 """
 
 from __future__ import annotations

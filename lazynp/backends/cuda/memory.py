@@ -4,6 +4,11 @@ In: sizes, buffers.  Out: blocks of CuPy's allocator, buffers in them, host arra
 each Python thread and one for large uploads (``transfers.py``), and memory that another stream works on waits for it and is waited for; a
 host buffer is uploaded once, a device buffer downloaded once; memory that cannot be had is a ``MemoryError`` that names what holds the
 rest, after what can be freed was freed.
+
+Nothing is reserved beforehand.  A stream of another library that waits for no other is not in this order (``non_blocking``, the side
+streams of torch).  Its work must be done before the array is dropped, as with CuPy's own arrays.  Pending work that holds more than an
+eighth of a device's memory is computed.  A run that needs more than half of the free memory, or than ``LAZYNP_MEMORY``, is cut into
+several.
 """
 
 from __future__ import annotations

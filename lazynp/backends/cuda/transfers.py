@@ -13,6 +13,13 @@ it, and when it is garbage its memory is kept here until they are done.  Only wh
 waits for them.
 
 Nobody holds a lock here: blocks become garbage in any thread at any moment, also in the midst of this code.
+
+Within a run uploads always overlap with kernels; from one run to the next only where a run does not end by waiting (``launch.py``).  A loop
+``for batch in batches: total = total + f(np.asarray(batch))`` needs room for about two batches.
+
+On an H100 uploads move 8.5 GB/s and downloads 4; page-locked memory itself 51 and 27, one thread's copy into it 10.  That an upload comes
+after no kernel is seen in the queue of the imitated device.  What the overlap saves on hardware is unmeasured, and so are the sizes
+``SMALL``, ``PIECE``, ``PIECES`` and ``WAITING``.
 """
 
 from __future__ import annotations

@@ -6,6 +6,10 @@ many writes that their order leaves little to do side by side, is left to NumPy.
 
 The writes to a position are brought together by a stable sort.  Positions with about as many writes are taken together, most first: over
 their k-th writes, k = 0, 1, ..., runs a reduction that combines in order, each thread for a position of its own.
+
+A position takes up to ``ROWS * PASSES`` (4,080) writes, or more if these are at most one write in ``SHARE``; beyond that, floats go to the
+host.  Whole numbers and other exact operations have no order to keep.  Functions that are no reduction (``divide.at``) go write by write:
+up to ``STEPS`` of them, more for long arrays.  A few positions of the host's in a small array are written in its host copy.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 In: the arguments of a function that a routine of NumPy's does for the processor's arrays: counting, interpolation, sets.  Out: the same
 result out of sorting, searching, running sums and elementwise operations, which a GPU has.  Promise: NumPy's values, to the bit, in
 NumPy's dtypes; None for what is not composed here, has an error or a warning: that is NumPy's to do, on host copies, and counted.
+
+Left to NumPy, among others: bins of histograms by name, and weights between given edges.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ meaning, where a position occurs several times the last value wins; whatever Num
 here: the caller's way through NumPy on host copies raises the error.
 
 A key is what it picks out of the numbers of all elements: flat positions, found by the same code that reads ``x[key]``.
+
+Each write makes a copy of the array.
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@ In: the arguments of functions that go along sequences: convolution, reductions 
 same result out of recorded gathers and reductions, and CuPy's linear algebra.  Promise: NumPy's dtypes and shapes, and its values to the
 bit where the order of their terms does not matter; None for what is not composed here, has an error or a warning: that is NumPy's to do,
 on host copies, and counted.
+
+``convolve`` and ``correlate`` are sums over windows, which fuse with what is around them.  ``reduceat`` of ufuncs that are reductions
+combines pieces of at most ``PIECE`` elements.  Both are exact for whole numbers, and add up floats in an order of their own.  ``polyfit``
+leaves ``full=True`` and ill-conditioned problems to NumPy; ``roots`` leaves polynomials of up to ``LARGE`` coefficients to the host.
 """
 
 from __future__ import annotations
