@@ -443,7 +443,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             node = build.expand(node, shape)
         base = self._base
         if type(base) is _MEMORY:
-            base[...] = host(wrap(node), "a value at hand")
+            base[...] = host(wrap(node), "an operand in memory")
             return
         if devices.gpus is not None:
             root = base if type(base) is ndarray else self

@@ -493,9 +493,9 @@ def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
     """A function that writes into an array at hand; what the other operand still needs is computed now."""
     kind = type(b)
     if kind is arrays.ndarray:
-        b = arrays.host(b, "a value at hand")
+        b = arrays.host(b, "an operand in memory")
     elif kind in CLASSES:
-        b = b.concrete("a value at hand")
+        b = b.concrete("an operand in memory")
     elif kind not in NUMBERS and kind is not _MEMORY:
         return NotImplemented
     before = listen_to_all()

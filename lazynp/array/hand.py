@@ -311,14 +311,14 @@ def write(memory: Memory, key: Any, value: Any) -> None:
     kind = type(value)
     if kind is arrays.ndarray:
         at = value._base
-        value = at if type(at) is _MEMORY else arrays.host(value, "a value at hand")
+        value = at if type(at) is _MEMORY else arrays.host(value, "an operand in memory")
         if value.dtype is memory.dtype:
             memory[key] = value
             return
     elif kind in CLASSES:
-        value = value.concrete("a value at hand")
+        value = value.concrete("an operand in memory")
     elif kind is list or kind is tuple:
-        value = protocols.to_host(value, "a value at hand")
+        value = protocols.to_host(value, "an operand in memory")
     elif EXACT.get(kind) is memory.dtype or (kind is int and memory.dtype is FLOAT64):
         memory[key] = value  # nothing that could be told of
         return
@@ -456,6 +456,6 @@ def owned_first(root: arrays.ndarray) -> bool:
 def _computed(value: Any, kind: type) -> None:
     """Compute what is small and pending, as a write to an array at hand does."""
     if kind is not arrays.ndarray:
-        value.concrete("a value at hand")
+        value.concrete("an operand in memory")
     elif memory_of(value) is None and prod(value.shape) <= config.at_hand:
-        arrays.host(value, "a value at hand")
+        arrays.host(value, "an operand in memory")

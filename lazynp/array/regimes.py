@@ -1,14 +1,14 @@
-"""What came of an operation, and why: at hand, in one pass, recorded, computed in place.
+"""What came of an operation, and why: recorded on a tape, recorded as a graph, computed at the call.
 
-In: a result and its operands, or an array that somebody asks about.  Out: words.  Promise: nothing is computed or changed; sizes and what
-exists have decided already, and are only read again.
+In: a result and its operands, or an array of which ``explain`` is asked.  Out: words.  Promise: nothing is computed or changed; sizes and
+what exists have decided already, and are only read again.
 """
 
 # `np.explain(x)` says of each value which regime it belongs to and why (its size and the limit, an operand that is pending or large and
 # its line, a GPU, the switch), and of a pending one how it would run: by a new plan or one from the cache, in the NumPy tier or compiled,
 # because one run is large, programs of its kind came often, there is code for it, it is too small; and after how many more runs it will
-# be compiled. `python -m lazynp --report` counts the same by line: how many operations were at hand, on a tape, recorded as graphs, done
-# at the call where the values exist, and how its runs went. Nobody else pays for it: to count, the slots of the array class and the
+# be compiled. `python -m lazynp --report` counts the same by line: how many operations were recorded on a tape, or as a graph, and
+# how many were computed at the call, and how its runs went. Nobody else pays for it: to count, the slots of the array class and the
 # pointers of functions are exchanged for others (`counting.h`), which takes some microseconds an operation; a run asks one attribute. Of
 # functions that call others only the outermost is counted, and views of pending values are no operations.
 
@@ -68,7 +68,7 @@ def _outcome(found: Any, first: Any, second: Any) -> str:
             return "at the call: the values exist"
     elif not (_at_hand(first) or _at_hand(second)):
         return ""
-    return f"at hand: {_small()}"
+    return f"at the call: {_small()}"
 
 
 def is_ours(x: Any) -> bool:
@@ -128,16 +128,19 @@ def told(x: Any) -> str:
     """Tell of an array, or a scalar, which regime it belongs to, and why."""
     if not is_ours(x):
         return "a number: computed at the call"
-    if _at_hand(x):
-        return f"at hand: computed at the call by NumPy's loops, because it has {_elements(x.size)}, at most {limit()}"
-    node = pending(x)
+    node = pending(x) if not _at_hand(x) else None
     if node is not None:
         return f"recorded, because {reason(node, told=True)}"
+    exists, size = "nothing to do: the value exists; ", _elements(x.size)
+    if config.eager:
+        return f"{exists}operations on it are computed at the call, because LAZYNP_EAGER=1"
     if not config.at_hand:
-        return f"nothing to do: the value exists; what is computed from it is recorded, because {_always()}"
+        return f"{exists}operations on it are recorded, because {_always()}"
     if x.size > config.at_hand:
-        return f"nothing to do: the value exists; it has {_elements(x.size)}, more than {limit()}, so what is computed from it is recorded"
-    return f"nothing to do: the value exists; it has {_elements(x.size)}, at most {limit()}, and is at hand as soon as it is used"
+        return f"{exists}it has {size}, more than {limit()}, so operations on it are recorded as a graph, or on a tape at first"
+    if x.size > config.tape_limit:
+        return f"{exists}operations on it are recorded on a tape, because LAZYNP_NUMERICS=numpy"
+    return f"{exists}it has {size}, at most {limit()}, so operations on it are recorded on a tape"
 
 
 def _always() -> str:

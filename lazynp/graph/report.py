@@ -206,7 +206,7 @@ def report() -> str:
     lines = []
     if any(chains := _chains.counts()):
         one_pass, steps, compiled = chains
-        lines.append(f"expressions of values at hand: {one_pass} in one pass, {steps} operator by operator, {compiled} by machine code")
+        lines.append(f"tapes: {one_pass} computed in one pass, {steps} operator by operator, {compiled} by machine code")
     lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made")
     if schedules.cuts:
         lines.append(f"runs cut to need less memory: {schedules.cuts}")

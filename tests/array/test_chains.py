@@ -1248,7 +1248,7 @@ def test_the_report_counts_expressions() -> None:
     with pytest.warns(RuntimeWarning, match="divide by zero"):  # at the call
         u / 0.0 + u
     assert report.counters()["expressions_at_hand"] == {"one_pass": 2, "step_by_step": 1, "machine_code": 0}
-    assert "expressions of values at hand: 2 in one pass, 1 operator by operator" in lazynp.report()
+    assert "tapes: 2 computed in one pass, 1 operator by operator" in lazynp.report()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -39,18 +39,18 @@ def here() -> str:
     return rf"{re.escape(__file__)}:\d+"
 
 
+EXISTS = "nothing to do: the value exists;"
 MORE = "more than LAZYNP_TAPE_LIMIT=4096"
 TOLD: dict[str, tuple[Callable[[], Any], str]] = {
-    "at hand": (lambda: np.ones(6),
-                "at hand: computed at the call by NumPy's loops, because it has 6 elements, at most LAZYNP_TAPE_LIMIT=4096"),
+    "exists": (lambda: np.ones(6), f"{EXISTS} it has 6 elements, at most LAZYNP_TAPE_LIMIT=4096, so operations on it are recorded on a tape"),
     "on a tape": (lambda: np.ones(6) * 2, "recorded on a tape: it is computed block by block by NumPy's loops"),
-    "one element": (lambda: np.ones((1, 1)), "at hand: .* because it has 1 element, at most"),
-    "a view": (lambda: np.ones((3, 4)).T[1:], "at hand: .* because it has 9 elements, at most"),
+    "one element": (lambda: np.ones((1, 1)), "nothing to do: the value exists; it has 1 element, at most"),
+    "a view": (lambda: np.ones((3, 4)).T[1:], "nothing to do: the value exists; it has 9 elements, at most"),
     "a number": (lambda: np.ones(6).sum(), "a number: computed at the call"),
-    "exists, large": (large, f"nothing to do: the value exists; it has 10,000 elements, {MORE}, so .* recorded"),
+    "exists, large": (large, f"{EXISTS} it has 10,000 elements, {MORE}, so operations on it are recorded as a graph"),
     "exists, a large view": (lambda: large()[1:], "nothing to do: the value exists; it has 9,999 elements, more than"),
     "exists, small": (lambda: (large() + 1)[:3].realize(),
-                      "nothing to do: the value exists; it has 3 elements, at most .* as soon as it is used"),
+                      "nothing to do: the value exists; it has 3 elements, at most .* recorded on a tape"),
     "size": (lambda: large() + 1, f"recorded, because it has 10,000 elements, {MORE}"),
     "a view of what is pending": (lambda: (large() + 1)[1:], "recorded, because it has 10,000 elements, more than"),
     "an operand is large": (lambda: large().reshape(100, 100).sum(axis=0), f"recorded, because an operand has 10,000 elements, {MORE}"),
@@ -76,14 +76,14 @@ def test_where_everything_is_recorded_the_switch_is_the_reason() -> None:
     with config.override(tape_limit=0):
         x = np.asarray(numpy.ones(3))
         assert "recorded, because LAZYNP_TAPE_LIMIT=0 records everything" in np.explain(x + 1).splitlines()
-        assert np.explain(x.realize()).endswith("is recorded, because LAZYNP_TAPE_LIMIT=0 records everything")
+        assert np.explain(x.realize()).endswith("are recorded, because LAZYNP_TAPE_LIMIT=0 records everything")
 
 
 def test_of_several_values_each_is_told() -> None:
     lines = np.explain([np.ones(3), large() + 1], np.ones(2)).splitlines()
     assert lines[0].startswith("1 kernel(s)")
     assert [line.partition(",")[0] for line in lines[1:4]] == [
-        "0: at hand: computed at the call by NumPy's loops", "1: recorded", "2: at hand: computed at the call by NumPy's loops"
+        "0: nothing to do: the value exists; it has 3 elements", "1: recorded", "2: nothing to do: the value exists; it has 2 elements"
     ]  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def lines_of(tmp_path: Path, **environment: str) -> Counter[tuple[int, str]]:
     return counts
 
 
-HAND = f"at hand: at most LAZYNP_TAPE_LIMIT={LIMIT} elements"
+AT_THE_CALL = f"at the call: at most LAZYNP_TAPE_LIMIT={LIMIT} elements"
 ONE_PASS = f"recorded on a tape: at most LAZYNP_TAPE_LIMIT={LIMIT} elements"
 SIZE = f"recorded: more than LAZYNP_TAPE_LIMIT={LIMIT} elements"
 PENDING = "recorded: an operand is pending"
@@ -187,11 +187,11 @@ PENDING = "recorded: an operand is pending"
 @pytest.mark.slow
 def test_the_report_counts_regimes_by_line(tmp_path: Path) -> None:
     found = lines_of(tmp_path)
-    assert found[3, HAND] == 1
+    assert found[3, AT_THE_CALL] == 1
     assert found[6, ONE_PASS] == 30
     assert found[9, ONE_PASS] == 20 and found[10, ONE_PASS] == 20
     assert found[11, SIZE] == 2 and found[12, PENDING] == 1, "a view is no operation"
-    assert found[13, HAND] == 1
+    assert found[13, AT_THE_CALL] == 1
     assert found[14, PENDING] == found[14, SIZE] == 0, "what a function computes on its way is not counted; a number is run where it stands"
     runs = [(line, name) for (line, name), count in found.items() if line in (14, 15) and name.startswith("run by ") and count == 1]
     assert [line for line, _ in runs] == [14, 15]
