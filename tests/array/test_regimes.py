@@ -42,7 +42,8 @@ def here() -> str:
 EXISTS = "nothing to do: the value exists;"
 MORE = "more than LAZYNP_TAPE_LIMIT=4096"
 TOLD: dict[str, tuple[Callable[[], Any], str]] = {
-    "exists": (lambda: np.ones(6), f"{EXISTS} it has 6 elements, at most LAZYNP_TAPE_LIMIT=4096, so operations on it are recorded on a tape"),
+    "exists": (lambda: np.ones(6),
+               f"{EXISTS} it has 6 elements, at most LAZYNP_TAPE_LIMIT=4096, so operations on it are recorded on a tape"),
     "on a tape": (lambda: np.ones(6) * 2, "recorded on a tape: it is computed block by block by NumPy's loops"),
     "one element": (lambda: np.ones((1, 1)), "nothing to do: the value exists; it has 1 element, at most"),
     "a view": (lambda: np.ones((3, 4)).T[1:], "nothing to do: the value exists; it has 9 elements, at most"),
