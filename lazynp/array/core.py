@@ -9,7 +9,8 @@ error: NumPy computes then (``lazynp/at_call.py``).
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import EXTENSION_SUFFIXES
+from os.path import dirname, isfile, join
 from typing import TYPE_CHECKING, Final
 
 from lazynp.values import config
@@ -29,12 +30,21 @@ __all__ = [
 MODULES: Final = ("lazynp.array._core", "lazynp.graph._native")
 LATER: Final = "lazynp.backends.common._launch"  # loaded with the first program of graphs
 
+
+
+def _lies_there(name: str) -> bool:
+    """Tell whether an extension of this package can be loaded, without what `importlib.util` takes to load."""
+    package, _, module = name.removeprefix("lazynp.").rpartition(".")
+    folder = join(dirname(dirname(__file__)), *package.split("."))
+    return any(isfile(join(folder, module + suffix)) for suffix in EXTENSION_SUFFIXES)
+
+
 native = broken = False
 reason = "turned off by LAZYNP_PURE"
 if not config.pure:
     try:
         _core, *_ = [import_module(name) for name in MODULES]
-        if find_spec(LATER) is None:
+        if not _lies_there(LATER):
             raise ModuleNotFoundError(name=LATER)
         globals().update({name: getattr(_core, name) for name in __all__})
         native, reason = True, ""

@@ -12,10 +12,8 @@ Blocks come in size classes, four to each doubling.  Small ones are cut from sla
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import ctypes
-import mmap
 import os
 import sys
 import time
@@ -27,6 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.values import limits
+from lazynp.values.loading import load
 
 SLAB_BYTES: Final = 4 << 20
 SMALL_LIMIT: Final = 256 << 10  # blocks up to this size come from slabs: the number of mappings of a process is bounded
@@ -288,7 +287,7 @@ class Allocator:
         while self._full:
             full.append(self._full.pop())
         full.sort(key=lambda slab: slab.start)
-        starts = [slab.start for slab in full]
+        starts = np.array([slab.start for slab in full], np.int64)
         members: list[list[tuple[int, int]]] = [[] for _ in full]  # of each slab: its free blocks as (address, size)
         for size, blocks in list(self._free.items()):
             if size > SMALL_LIMIT:
@@ -296,7 +295,7 @@ class Allocator:
             elsewhere = []
             while blocks:
                 block = blocks.pop()
-                k = bisect.bisect_right(starts, block[0]) - 1
+                k = int(starts.searchsorted(block[0], "right")) - 1
                 if k >= 0 and block[0] < full[k].end:
                     members[k].append((block[0], size))
                 else:
@@ -323,6 +322,7 @@ def readable(nbytes: int) -> str:
 
 def _map(size: int, huge: bool) -> tuple[int, Any]:
     """Map fresh memory; return its address and an object that keeps it."""
+    mmap = load("mmap")
     length = size + HUGE_PAGE if huge else size
     if sys.platform == "win32":
         memory = mmap.mmap(-1, length)
