@@ -23,7 +23,8 @@ import lazynp as np
 from lazynp.values import config
 
 N: Final = 98
-STRIDE: Final = 5  # lines between two at which something comes
+STRIDE: Final = 3  # lines from one at which something comes to the next; each case begins at another one
+STATES: Final = ("new", "exported", "pending", "computed")
 PLACES: Final = numpy.array([1, 90])
 Deed = Callable[[Any], Any]
 OPERATIONS: Final[dict[str, Deed]] = {
@@ -105,22 +106,18 @@ def interrupted(operation: Deed, deed: Deed, v: Any, at: int) -> bool:
 def test_what_comes_between_two_lines_leaves_an_array_that_can_be_read(limit: int, operation: str) -> None:
     came = 0
     with config.override(tape_limit=limit):
-        for state in ("new", "exported", "pending", "computed"):
-            for part in (False, True):
-                for name, deed in DEEDS.items():
-                    at = 0
-                    while True:
-                        at += 1
-                        x = made(state)
-                        v = x[1:-1] if part else x
-                        if not interrupted(OPERATIONS[operation], deed, v, at):
-                            break
-                        came += 1
-                        told, dtype = v.shape, v.dtype
-                        case = (state, part, name, at)
-                        for shown in (v + 0, v):
-                            assert (numpy.asarray(shown).shape, numpy.asarray(shown).dtype) == (told, dtype), case
-                        assert (v.shape, v.dtype) == (told, dtype), case
+        for turn, (state, part, name) in enumerate(itertools.product(STATES, (False, True), DEEDS)):
+            for at in itertools.count(1 + turn % STRIDE, STRIDE):
+                x = made(state)
+                v = x[1:-1] if part else x
+                if not interrupted(OPERATIONS[operation], DEEDS[name], v, at):
+                    break
+                came += 1
+                told, dtype = v.shape, v.dtype
+                case = (state, part, name, at)
+                for shown in (v + 0, v):
+                    assert (numpy.asarray(shown).shape, numpy.asarray(shown).dtype) == (told, dtype), case
+                assert (v.shape, v.dtype) == (told, dtype), case
     assert came > 0 or limit > N
 
 
@@ -198,7 +195,7 @@ def agrees(found: list[Any], known: list[Any]) -> bool:
 def test_an_operation_is_one_step_to_who_comes_between(limit: int, operation: str) -> None:
     came = 0
     with config.override(tape_limit=limit):
-        for turn, (state, part, name) in enumerate(itertools.product(("new", "exported", "pending", "computed"), (False, True), BESIDE)):
+        for turn, (state, part, name) in enumerate(itertools.product(STATES, (False, True), BESIDE)):
             known = [one_after_the_other(state, part, STEPS[operation], BESIDE[name], first) for first in (True, False)]
             for at in itertools.count(1 + turn % STRIDE, STRIDE):
                 x, v, w = beside(np, state, part)
