@@ -23,7 +23,7 @@ import lazynp as np
 from lazynp.values import config
 
 N: Final = 98
-STRIDE: Final = 3  # lines from one at which something comes to the next; each case begins at another one
+STRIDE: Final = 5  # lines from one at which something comes to the next; each case begins at another one
 STATES: Final = ("new", "exported", "pending", "computed")
 PLACES: Final = numpy.array([1, 90])
 Deed = Callable[[Any], Any]
