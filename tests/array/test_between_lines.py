@@ -149,6 +149,8 @@ STEPS: Final[dict[str, Step]] = {
     "cumsum": lambda xp, v, w: xp.cumsum(v),
     "put": lambda xp, v, w: xp.put(v, [3, 4], [1, 2]),
     "copyto": lambda xp, v, w: xp.copyto(v, w),
+    "add at places": lambda xp, v, w: xp.add.at(v, PLACES, 1),
+    "partition": lambda xp, v, w: v.partition(5),
 }
 BESIDE: Final[dict[str, Step]] = {
     "v[...] = 7": lambda xp, v, w: v.__setitem__(..., 7),

@@ -241,10 +241,8 @@ def _exists(node: Node) -> bool:
 def _is_known(x: ndarray) -> bool:
     """Tell whether the memory behind an array exists (a draft, or a value that was computed)."""
     root = x._base if type(x._base) is ndarray else x
-    if root._base is not None:
-        return True
-    node = root._node
-    return _exists(node.src[0] if node.op is o.EXPAND else node)
+    held, node = root._base, root._node  # with nothing in between
+    return held is not None or _exists(node.src[0] if node.op is o.EXPAND else node)
 
 
 def _described(key: Any) -> tuple[tuple[Any, ...] | None, list[np.ndarray[Any, Any]]]:
