@@ -710,7 +710,7 @@ def node_of(x: Any) -> Node:
             return cached
         view = x._view
         node = view.read(root)
-        core.derived(x, view, node, stamp)
+        core.remember(x, view, node, stamp)
         return node
     kind = type(x)
     if kind in CLASSES:

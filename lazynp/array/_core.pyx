@@ -147,7 +147,7 @@ cdef extern from "counting.h":
     ctypedef struct CellStruct "Cell":
         int writers
     bint cell_exchange(object, object, object, object, object, object, Py_ssize_t)
-    void cell_derived(object, object, object, object)
+    void cell_remember(object, object, object, object)
     CellStruct* writing_begin(object)
     void writing_end(CellStruct*)
     int part_attach(object, object, object, object, object) except -1
@@ -518,9 +518,9 @@ def set_together(x, dict members):
     del before  # which may run code
 
 
-def derived(x, view, node, stamp):
+def remember(x, view, node, stamp):
     """Let ``x`` know the ``node`` of its ``view``, which was made of ``stamp``, if it still has this view."""
-    cell_derived(x, view, node, stamp)
+    cell_remember(x, view, node, stamp)
 
 
 @cython.final

@@ -320,7 +320,7 @@ static int cell_exchange(PyObject* object, PyObject* base, PyObject* node, PyObj
 }
 
 /* Let a view know the node that was derived of it, and of what, if it is still the same view: a handler or another thread may have given it another shape since. */
-static void cell_derived(PyObject* object, PyObject* view, PyObject* node, PyObject* stamp) {
+static void cell_remember(PyObject* object, PyObject* view, PyObject* node, PyObject* stamp) {
     Cell* self = (Cell*)object;
     PyObject *old_node = self->node, *old_stamp = self->stamp;
     if (self->view != view) return;

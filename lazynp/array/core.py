@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "at_call", "attribute", "belongs", "bind", "chain", "chain_counts",
-    "chain_sizes", "class_reads", "clips", "compiled", "compresses", "copy_into", "count", "derived", "draws_later", "exchange",
-    "first", "first_work", "forget", "function", "kind", "lags", "layouts", "lend", "listen", "number", "number_classes_of",
+    "chain_sizes", "class_reads", "clips", "compiled", "compresses", "copy_into", "count", "draws_later", "exchange", "first",
+    "first_work", "forget", "function", "kind", "lags", "layouts", "lend", "listen", "number", "number_classes_of",
     "number_members", "numpys_number", "of_types", "over", "owns", "parts_of", "pass_over", "pause", "pauses", "poisons",
     "read_chosen", "reduce_in_order", "register", "register_elements", "register_kinds", "register_parts", "register_ufunc",
-    "release", "rows", "seal", "set_together", "settle", "share", "show", "stable_order", "stand_for", "tape", "together", "values",
-    "vectors", "words", "workers", "write_chosen", "writing",
+    "release", "remember", "rows", "seal", "set_together", "settle", "share", "show", "stable_order", "stand_for", "tape", "together",
+    "values", "vectors", "words", "workers", "write_chosen", "writing",
 ]  # fmt: skip
 MODULES: Final = ("lazynp.array._core", "lazynp.graph._native")
 LATER: Final = "lazynp.backends.common._launch"  # loaded with the first program of graphs
-
 
 
 def _lies_there(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tapes as machine code: what `array/chains.h` computes by NumPy's loops until it has come often enough.
+"""Tapes as machine code: what `array/tape_values.h` computes by NumPy's loops until it has come often enough.
 
 In: the steps of an expression, the dtypes of its arrays and how they lie along a row.  Out: the address of its function
 (``expression_ir.py``), or 0.  Promise: what an earlier program left on disk is found by the expression in words, and what is not there is
