@@ -299,8 +299,13 @@ def _in_place(name: str, of: ufunc) -> Method:
                 # The shortcut's dtype is a's own except for bool, whose square is int8 and cannot go back.
                 if special.dtype != a.dtype:
                     return of(a, b, out=a)
-                if not update(a, lambda _: node_of(_power_shortcut(a, b))):
-                    a._write(node_of(special))
+                known = node_of(special)
+
+                def raised(x: Node) -> Node:
+                    return known if any(source is x for source in known.src) else node_of(_power_shortcut(a, b))
+
+                if not update(a, raised):
+                    a._write(known)
                 return a
         return of(a, b, out=(a,))
 
