@@ -169,6 +169,7 @@ cdef extern from "counting.h":
     int functions_ready() except -1
     void count_with(PyObject*)
     int workers_start(int)
+    void workers_spare(int, long long)
     size_t WORKERS_ADDRESS
     Py_ssize_t lag_from
     long long pieces_ns, pieces_shared, pieces_pause, pieces_paused, poisoned
@@ -413,6 +414,11 @@ def chain_counts():
 def workers(count):
     """Start threads until there are ``count``; return the address of what calls a function on them, or 0, and how many there are."""
     return WORKERS_ADDRESS, workers_start(count)
+
+
+def spare(cores, ns):
+    """Leave one of ``cores`` cores to a compiler for so many nanoseconds; 0 takes it back."""
+    workers_spare(cores, ns)
 
 
 def share(ns=60_000):

@@ -24,8 +24,8 @@ __all__ = [
     "first_work", "forget", "function", "kind", "lags", "layouts", "lend", "listen", "number", "number_classes_of",
     "number_members", "numpys_number", "of_types", "over", "owns", "parts_of", "pass_over", "pause", "pauses", "poisons",
     "read_chosen", "reduce_in_order", "register", "register_elements", "register_kinds", "register_parts", "register_ufunc",
-    "release", "remember", "rows", "seal", "set_together", "settle", "share", "show", "stable_order", "stand_for", "tape", "together",
-    "values", "vectors", "words", "workers", "write_chosen", "writing",
+    "release", "remember", "rows", "seal", "set_together", "settle", "share", "show", "spare", "stable_order", "stand_for", "tape",
+    "together", "values", "vectors", "words", "workers", "write_chosen", "writing",
 ]  # fmt: skip
 MODULES: Final = ("lazynp.array._core", "lazynp.graph._native")
 LATER: Final = "lazynp.backends.common._launch"  # loaded with the first program of graphs

@@ -4,7 +4,8 @@
    were asked for, and all of them are done.  The function claims pieces from a counter in its data, so it does not matter how many come: one is
    enough.  Promise: no thread starts before somebody asks; they know nothing of Python and take no signal; the calling thread never waits for one
    that has not begun; a call from inside a piece, or while the threads work for somebody else, is the calling thread's alone, and so is
-   every call in a child after `fork`; threads that spin when the process ends do no harm. */
+   every call in a child after `fork`; threads that spin when the process ends do no harm.  While the program has something compiled beside it, the
+   last core is left to the compiler (`workers_spare`): what it makes takes a quarter of the time of what runs meanwhile. */
 
 #ifndef LAZYNP_WORKERS_H
 #define LAZYNP_WORKERS_H
@@ -37,6 +38,8 @@ static struct {
     long spins; /* turns of a waiting loop in WORKERS_SPIN */
     int count;  /* threads there are, that of the caller being one */
     int gone;   /* it is a child after a fork */
+    int cores;  /* that one may use, while one of them is left to others; else 0 */
+    int64_t until; /* and until when, in nanoseconds */
 } workers = {.count = 1};
 static pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t workers_called = PTHREAD_COND_INITIALIZER;
@@ -61,9 +64,29 @@ static void workers_wake(int wanted, int asleep) {
     else pthread_cond_broadcast(&workers_called);
 }
 
+static int64_t workers_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* Leave one of `cores` to others for so many nanoseconds; 0 takes it back. */
+static void workers_spare(int cores, int64_t ns) {
+    __atomic_store_n(&workers.until, workers_now() + ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&workers.cores, ns ? cores : 0, __ATOMIC_RELAXED);
+}
+
+/* How many helpers may come where one is wanted for every core. */
+static NOT_INLINED int workers_spared(int wanted, int cores) {
+    if (workers_now() < __atomic_load_n(&workers.until, __ATOMIC_RELAXED)) return cores - 2;
+    __atomic_store_n(&workers.cores, 0, __ATOMIC_RELAXED);
+    return wanted;
+}
+
 static void workers_run(Body body, void* data, int32_t threads) {
     uint64_t inside;
-    int wanted = threads > WORKERS_MOST ? WORKERS_MOST - 1 : threads - 1, asleep;
+    int wanted = threads > WORKERS_MOST ? WORKERS_MOST - 1 : threads - 1, asleep, cores = __atomic_load_n(&workers.cores, __ATOMIC_RELAXED);
+    if (cores && wanted >= cores - 1) wanted = workers_spared(wanted, cores);
     if (wanted < 1 || __atomic_exchange_n(&workers.busy, 1, __ATOMIC_ACQUIRE)) {
         body(data);
         return;
@@ -155,6 +178,7 @@ static int workers_start(int count) {
 #else
 static void workers_run(Body body, void* data, int32_t threads) { (void)threads, body(data); }
 static int workers_start(int count) { return (void)count, 1; }
+static void workers_spare(int cores, int64_t ns) { (void)cores, (void)ns; }
 #define WORKERS_ADDRESS ((uintptr_t)0)
 #define WORKERS_COUNT 1
 #endif

@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from lazynp.array import core
 from lazynp.backends.common import disk_cache
 from lazynp.backends.llvm.messages import COMPILE, DESCRIBED, DONE, FIRST, LIMIT, READY, REFUSED, REPLY, REQUEST, Described
 from lazynp.values import config, forking
@@ -160,6 +161,8 @@ class Connection:
                     if work is None:
                         return False  # it answers nonsense
                     work.end(how, bytes(self.came[REPLY.size : end]))
+                    if not self.works:
+                        core.spare(0, 0)
                 del self.came[:end]
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from lazynp.array import core
 from lazynp.backends.common import disk_cache
 from lazynp.backends.llvm import client, threads
 from lazynp.backends.llvm.host import host
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from lazynp.backends.llvm.toolchain import Toolchain
 
 BEGUN: Final = 32  # modules that were compiled meanwhile, or will be, from which on one looks whether somebody still wants them
+SPARED_NS: Final = 300_000_000  # that one core is left to a compiler for each of them, unless it is done before
 
 
 class CompileError(RuntimeError):
@@ -157,6 +159,7 @@ def begin(module: str | Described, names: Sequence[str], level: int = 1) -> Any:
                 work = _module("background").begin(_toolchain(), _text(module), names, level)
             if work is not None:
                 _begun[key] = work
+                core.spare(threads.usable(), SPARED_NS)
         return None if work is None or work.over else work
 
 

@@ -41,11 +41,12 @@ def count() -> int:
 
 
 def _limit() -> int:
-    return min(config.threads or _usable(), MAXIMUM)
+    return min(config.threads or usable(), MAXIMUM)
 
 
 @functools.cache
-def _usable() -> int:
+def usable() -> int:
+    """Return how many cores there are for the process."""
     return limits.cpus()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lazynp.array import core
 from lazynp.backends.common import disk_cache
 from lazynp.backends.llvm import client, compiler
 from lazynp.values import config
@@ -125,6 +126,15 @@ def test_the_code_is_that_of_this_process(alone: Path) -> None:
         assert isinstance(work, client.Work)
         work.wait()
         assert work.code() == compiler._compile(compiler._toolchain(), text, ["kernel"])
+
+
+def test_a_core_is_left_to_it_as_long_as_it_works(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[int, int]] = []
+    monkeypatch.setattr(core, "spare", lambda *arguments: said.append(arguments))
+    for work in [compiler.begin(module(k), ["kernel"]) for k in range(2)]:
+        work.wait()
+    assert [ns for _, ns in said if ns] == [compiler.SPARED_NS] * 2
+    assert said[-1] == (0, 0)
 
 
 def test_it_is_nobodys_child(tmp_path: Path) -> None:

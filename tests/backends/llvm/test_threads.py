@@ -86,6 +86,29 @@ def test_every_chunk_runs_once(engine):
     assert run(engine, program) == [engine, "3"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="its threads are those of POSIX")
+def test_a_core_is_left_to_a_compiler():
+    program = """
+from lazynp.array import core
+parallel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)(threads.engine()[1])
+def came(expected):
+    seen = set()
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    def body(_):
+        seen.add(threading.get_ident())
+        until = time.monotonic() + 30
+        while len(seen) < expected and time.monotonic() < until:
+            time.sleep(0.001)
+        time.sleep(0.1)  # for one more
+    parallel(ctypes.cast(body, ctypes.c_void_p), None, 3)
+    return len(seen)
+for cores, ns, expected in [(0, 0, 3), (3, 10**12, 2), (2, 10**12, 1), (4, 10**12, 3), (3, 1, 3), (3, 10**12, 2), (0, 0, 3)]:
+    core.spare(cores, ns)
+    assert came(expected) == expected, (cores, ns)
+"""
+    run(ENGINES[0], program)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_workers_that_fell_asleep_wake_up(engine):
