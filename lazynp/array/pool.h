@@ -70,11 +70,14 @@ static size_t pool_size(size_t size) {
 /* What lies before a block.  Memory that the C library aligns would fit nobody but a smaller one afterwards: it asks itself for more than it gives,
    and a program of arrays of a megabyte held twice the memory. */
 typedef struct {
-    void* begins; /* what the C library gave */
+    void* begins; /* what the C library gave, and CLEARED */
     size_t room;  /* 0: it is less than a block, and this is all that lies before it, the last POOL_HEAD bytes */
 } Block;
+#define CLEARED 1 /* bit of an address: it was the system's zeros when it was asked for */
 #define POOL_HEAD 16 /* bytes: as the C library aligns */
 #define POOL_PAGE 4096
+#define POOL_SAMPLES 32
+#define POOL_SAMPLED 104 /* bytes by which they lie further apart, so that they are no column of a matrix */
 #define POOL_BEFORE (POOL_LINE + sizeof(Block)) /* bytes, at most */
 
 static inline size_t* room_of(void* memory) { return (size_t*)memory - 1; }
@@ -86,7 +89,7 @@ static inline Block* block_of(void* memory) { return *room_of(memory) ? (Block*)
 
 /* A block in what the C library gave. */
 static void* block_made(void* begins, size_t room) {
-    uintptr_t at = ((uintptr_t)begins + sizeof(Block) + POOL_LINE - 1) & ~(uintptr_t)(POOL_LINE - 1);
+    uintptr_t at = (((uintptr_t)begins & ~(uintptr_t)CLEARED) + sizeof(Block) + POOL_LINE - 1) & ~(uintptr_t)(POOL_LINE - 1);
     if (begins == NULL) return NULL;
     ((Block*)at)[-1] = (Block){begins, room};
     return (void*)at;
@@ -100,7 +103,20 @@ static void* little_made(void* begins) {
 }
 
 static void block_free(void* memory) {
-    if (memory) free(*room_of(memory) ? block_of(memory)->begins : (char*)memory - POOL_HEAD);
+    if (memory) free(*room_of(memory) ? (char*)((uintptr_t)block_of(memory)->begins & ~(uintptr_t)CLEARED) : (char*)memory - POOL_HEAD);
+}
+
+/* Whether it seems that nobody has written a block that was cleared when it was asked for.  What was only read has no pages of its own: the first
+   write to each would have the system stop all cores that the program runs on, which takes some times as long as a new page. */
+static int is_untouched(const char* memory, Block* block) {
+    if (!((uintptr_t)block->begins & CLEARED)) return 0;
+    block->begins = (void*)((uintptr_t)block->begins & ~(uintptr_t)CLEARED);
+    for (size_t k = 0, at, word; k < POOL_SAMPLES; k++) {
+        at = (block->room / POOL_SAMPLES * k + POOL_SAMPLED * k) & ~(sizeof(word) - 1);
+        memcpy(&word, memory + at, sizeof(word));
+        if (word) return 0;
+    }
+    return 1;
 }
 
 static void spare_dropped(void) {
@@ -173,7 +189,7 @@ static void pool_free(void* context, void* memory, size_t size) {
         }
     }
     if (block) block_unused(block->room);
-    if (block == NULL || block->room > POOL_LARGEST) {
+    if (block == NULL || block->room > POOL_LARGEST || is_untouched(memory, block)) {
         block_free(memory);
         return;
     }
@@ -203,7 +219,10 @@ static void* pool_calloc(void* context, size_t count, size_t size) {
     size *= count; /* of an array that exists: it does not overflow */
     if (size < POOL_FROM) return little_made(calloc(1, size + POOL_HEAD));
     if (size >= POOL_CLEARED) spares_fit(size);
-    if (size >= POOL_CLEARED) return block_used(block_made(calloc(1, size + POOL_BEFORE), size), size);
+    if (size >= POOL_CLEARED) {
+        if ((found = calloc(1, size + POOL_BEFORE))) found = block_made((void*)((uintptr_t)found | CLEARED), size);
+        return block_used(found, size);
+    }
     if ((found = pool_malloc(context, size))) memset(found, 0, size);
     return found;
 }

@@ -71,12 +71,13 @@ _LATER: Final = {
     "sets": "unique unique_all unique_counts unique_inverse unique_values intersect1d union1d setdiff1d setxor1d isin",
     "histograms": "histogram histogram_bin_edges histogram2d histogramdd digitize bincount",
     "correlation": "cov corrcoef",
+    "contraction": "einsum",
     "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
 }
 _REDUCTIONS: Final = (
     "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod cumulative_sum max min prod ptp sum"
 )
-_PRODUCTS: Final = "dot einsum inner kron matmul matvec outer tensordot vdot vecdot vecmat"
+_PRODUCTS: Final = "dot inner kron matmul matvec outer tensordot vdot vecdot vecmat"
 LATER: Final = {
     "coverage": "coverage",
     **{name: f"routines.{module}" for module, names in _LATER.items() for name in names.split()},

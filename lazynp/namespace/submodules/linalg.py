@@ -24,15 +24,10 @@ from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import eye
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.gufuncs import GUFUNCS, batch_shape, matmul_node
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, shape_text
+from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, in_common, shape_text
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, need_array, write_out
-from lazynp.ndarray import ndarray, node_of, result, view_diagonal, view_permute, wrap
+from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.scalars import force
-
-
-def _common(*nodes: Node) -> tuple[Node, ...]:
-    dtype = np.result_type(*[node.dtype for node in nodes])
-    return tuple([cast(node, dtype) for node in nodes])
 
 
 def _not_aligned(a: Node, b: Node, i: int, j: int) -> ValueError:
@@ -46,7 +41,7 @@ def _scaled(a: Node, b: Node) -> Node:
 
 def dot_node(a: Node, b: Node) -> Node:
     """``numpy.dot`` of nodes."""
-    a, b = _common(a, b)
+    a, b = in_common(a, b)
     if not a.shape or not b.shape:
         return _scaled(a, b)
     i, j = len(a.shape) - 1, max(len(b.shape) - 2, 0)
@@ -85,7 +80,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 def inner(a: Any, b: Any, /) -> Any:
     """Sum products over the last axes; see :func:`numpy.inner`."""
     try:
-        x, y = _common(array_node(a), array_node(b))
+        x, y = in_common(array_node(a), array_node(b))
     except Foreign:
         return fallback.call(np.inner, "inner", (a, b), {})
     if not x.shape or not y.shape:
@@ -106,7 +101,7 @@ def vdot(a: Any, b: Any, /) -> Any:
     if known is not NotImplemented:
         return known
     try:
-        x, y = _common(array_node(a), array_node(b))
+        x, y = in_common(array_node(a), array_node(b))
     except Foreign:
         return fallback.call(np.vdot, "vdot", (a, b), {})
     x, y = reshape(x, (prod(x.shape),)), reshape(y, (prod(y.shape),))
@@ -142,7 +137,7 @@ def tensordot_node(a: Node, b: Node, axes_a: Sequence[int], axes_b: Sequence[int
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Sum products over given axes; see :func:`numpy.tensordot`."""
     try:
-        x, y = _common(array_node(a), array_node(b))
+        x, y = in_common(array_node(a), array_node(b))
     except Foreign:
         return fallback.call(np.tensordot, "tensordot", (a, b), {"axes": axes})
     try:
@@ -163,96 +158,6 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if len(set(axes_a)) != len(axes_a) or len(set(axes_b)) != len(axes_b):
         return fallback.call(np.tensordot, "tensordot", (a, b), {"axes": axes})
     return wrap(tensordot_node(x, y, axes_a, axes_b))
-
-
-@fallback.library
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
-    """Contract operands by Einstein's summation convention; see :func:`numpy.einsum`."""
-    operands = _spelled(operands)
-    native = optimize in (False, True, "greedy", "optimal") if isinstance(optimize, (bool, str)) else False
-    if kwargs or out is not None or not native or not operands or not isinstance(operands[0], str):
-        if out is not None:
-            kwargs["out"] = out
-        return fallback.call(np.einsum, "einsum", operands, {**kwargs, "optimize": optimize})
-    found = calls.contraction(operands[0], operands[1:], optimize)
-    if found is not NotImplemented:
-        return found
-    try:
-        nodes = _common(*[array_node(x) for x in operands[1:]])
-    except Foreign:
-        return fallback.call(np.einsum, "einsum", operands, {"optimize": optimize})
-    subscripts, shape = _einsum_shape(operands[0], nodes)
-    if len(nodes) == 1 and type(operands[1]) is ndarray:
-        view = _einsum_view(operands[1], *subscripts.split("->"))
-        if view is not None:
-            return view
-    how = devices.precision(nodes[0].dtype)
-    if optimize and len(nodes) == 2 and devices.gpus is None:
-        how = ("optimize",)
-    return result(call("einsum", (subscripts, *how), nodes, nodes[0].dtype, shape))
-
-
-_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # what numbers of axes mean to ``einsum``
-
-
-def _spelled(operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands with lists of axes beside them as subscripts and operands; whatever is neither as it is."""
-    if len(operands) < 2 or isinstance(operands[0], str):
-        return operands
-    lists = operands[1::2] if len(operands) % 2 == 0 else (*operands[1::2], operands[-1])
-    texts = []
-    for axes in lists:
-        if not isinstance(axes, (list, tuple)) or not all(part is ... or (type(part) is int and 0 <= part < 52) for part in axes):
-            return operands
-        texts.append("".join(["..." if part is ... else _LETTERS[part] for part in axes]))
-    inputs = texts if len(operands) % 2 == 0 else texts[:-1]
-    return (",".join(inputs) + ("" if len(operands) % 2 == 0 else f"->{texts[-1]}"), *operands[: 2 * len(inputs) : 2])
-
-
-def _einsum_shape(subscripts: str, nodes: Sequence[Node]) -> tuple[str, Shape]:
-    """The subscripts with everything spelled out, and the result's shape; raises NumPy's ``ValueError``."""
-    from numpy._core.einsumfunc import _parse_einsum_input  # type: ignore[attr-defined]
-
-    stand_ins = [np.broadcast_to(np.empty((), node.dtype), node.shape) for node in nodes]
-    inputs, output, _ = _parse_einsum_input((subscripts, *stand_ins))
-    terms = inputs.split(",")
-    if len(terms) != len(nodes):
-        raise ValueError(
-            "more operands provided to einstein sum function than specified in the subscripts string"
-            if len(nodes) > len(terms)
-            else "fewer operands provided to einstein sum function than specified in the subscripts string"
-        )
-    extents: dict[str, int] = {}
-    for number, (term, node) in enumerate(zip(terms, nodes, strict=True)):
-        if len(term) != len(node.shape):
-            raise ValueError(
-                f"einstein sum subscripts string contains too many subscripts for operand {number}"
-                if len(term) > len(node.shape)
-                else "operand has more dimensions than subscripts given in einstein sum, but no '...' ellipsis provided to broadcast "
-                "the extra dimensions."
-            )
-        for label, n in zip(term, node.shape, strict=True):
-            if extents.get(label, n) not in (n, 1) and n != 1:
-                raise ValueError(f"operands could not be broadcast together with remapped shapes: {label!r} is {extents[label]} and {n}")
-            extents[label] = max(n, extents.get(label, n)) if 0 not in (n, extents.get(label, n)) else 0
-    return f"{inputs}->{output}", tuple([extents[label] for label in output])
-
-
-def _einsum_view(x: ndarray, labels: str, output: str) -> ndarray | None:
-    """Axes of one array permuted and diagonals taken, which is a view that may be written; None where something is summed."""
-    if set(labels) != set(output):
-        return None
-    found = x
-    while len(labels) != len(set(labels)):
-        first = next(k for k, label in enumerate(labels) if labels.count(label) > 1)
-        second = labels.index(labels[first], first + 1)
-        if found.shape[first] != found.shape[second]:
-            return None
-        rest = [label for k, label in enumerate(labels) if k not in (first, second)]
-        found, labels = view_diagonal(found, 0, first, second), "".join(rest) + labels[first]
-    found = view_permute(found, tuple([labels.index(label) for label in output]))
-    found._readonly = x._readonly
-    return found
 
 
 def kron(a: Any, b: Any) -> Any:
@@ -413,7 +318,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
 
 FUNCTIONS: Final = {
-    **{function.__name__: function for function in (dot, inner, vdot, outer, tensordot, einsum, kron)},
+    **{function.__name__: function for function in (dot, inner, vdot, outer, tensordot, kron)},
     **GUFUNCS,
 }
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.graph.build import const
+from lazynp.graph.build import cast, const
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.ndarray import asarray, ndarray, node_of
@@ -72,6 +72,12 @@ def array_node(x: Any) -> Node:
     if type(number) is not ndarray:  # an integer that no dtype of ours holds
         raise Foreign
     return node_of(number)
+
+
+def in_common(*nodes: Node) -> tuple[Node, ...]:
+    """Nodes in the dtype that they have in common."""
+    dtype = np.result_type(*[node.dtype for node in nodes])
+    return tuple([cast(node, dtype) for node in nodes])
 
 
 def mask_node(where: Any) -> Node:
