@@ -404,9 +404,9 @@ static int tape_settled(Chain* self) {
     return tape_compute(self);
 }
 
-/* The same.  Where many are computed handlers of signals run in between. */
+/* The same.  Where many are computed, or written, handlers of signals run in between. */
 static int tape_settle(Chain* self) {
-    npy_intp size = self->size;
+    npy_intp size = self->closed == PUT ? (self->to ? size_of(self->to) : 0) : self->view ? 0 : self->size;
     int failed = tape_settled(self);
     return failed || size <= SIGNALS_FROM ? failed : handlers_run();
 }
