@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, binding=True
 """The native core: cells, and what is done with small values at the call.
 
-In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatever is not plain is left to the class's own method in Python.
+In: operands in memory.  Out: NumPy's results, as cells.  Promise: whatever is not plain is left to the class's own method in Python.
 """
 
 cimport cython
@@ -286,7 +286,7 @@ cdef dict _ARRAYS = {
         "all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round", "std", "sum", "var")},
     np.ndarray.searchsorted: 2,
 }
-# The same of `numpy.fft`, of one array, by their names: NumPy loads it when somebody asks for it.
+# The same of `numpy.fft`, of one array, by their names: NumPy loads it when a program asks for it.
 cdef frozenset _TRANSFORMS = frozenset({
     "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
 })
@@ -323,8 +323,8 @@ cdef dict _DIRECTS = {
 def register(cls, result, passing):
     """Make ``cls`` the class of arrays: what the core does faster than one of its methods, it does, and leaves the rest to the method.
 
-    ``result`` makes an answer of NumPy's ours, given the cells it was computed from; ``passing`` multiplies an expression that nobody else has
-    with an array.
+    ``result`` makes an answer of NumPy's ours, given the cells it was computed from; ``passing`` multiplies an expression that has no
+    other reference with an array.
     """
     global array_type, result_method, passing_method, slow_buffer
     cdef int k
@@ -351,7 +351,7 @@ def register(cls, result, passing):
 
 
 def register_elements(cls):
-    """Make ``cls`` the class of what ``flat`` gives: its ``_next``, ``_read`` and ``_write`` see to elements that are not at hand."""
+    """Make ``cls`` the class of what ``flat`` gives: its ``_next``, ``_read`` and ``_write`` see to elements that are not in memory."""
     _keep(cls)
     elements_register(<PyTypeObject*>cls)
 
@@ -503,15 +503,15 @@ def class_reads(metaclass, dict names, make):
 
 
 def belongs(cnp.ndarray view, owner):
-    """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; somebody else keeps the memory."""
+    """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; another object keeps the memory."""
     view_belongs(view, owner)
 
 
 def exchange(x, base, node, to_base, to_view, to_node, Py_ssize_t holders=-1):
     """Give ``x`` another state if it is in the one that is named, without anything in between; tells whether it did.
 
-    It has this ``base``, and where that is None this ``node``; nobody is writing into memory that it leaves, and what it leaves has no more
-    than ``holders`` references.
+    It has this ``base``, and where that is None this ``node``; no write into memory that it leaves is under way, and what it leaves has
+    no more than ``holders`` references.
     """
     return cell_exchange(x, base, node, to_base, to_view, to_node, holders)
 
@@ -532,7 +532,7 @@ def remember(x, view, node, stamp):
 @cython.final
 @cython.freelist(8)
 cdef class writing:
-    """While somebody writes into the memory of a large array, or of a part of one, that stays its memory: what is recorded is a copy."""
+    """While a caller writes into the memory of a large array, or of a part of one, that stays its memory: what is recorded is a copy."""
 
     cdef object _of
     cdef CellStruct* _root
@@ -767,7 +767,7 @@ def over(ufunc, cnp.ndarray x not None, cnp.ndarray b not None, update):
 def listen(variable, listening, heard, tell, minded):
     """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``.
 
-    ``minded()`` says which errors somebody is told of, as NumPy's bits.
+    ``minded()`` says which errors the program is told of, as NumPy's bits.
     """
     global error_variable, error_quiet, error_listening, errors_heard, errors_tell, errors_minded_method
     errors_minded_method = _keep(minded)
@@ -782,7 +782,7 @@ def words(refusal):
 
 
 def function(slow, theirs, name, own, least=1, bint kernels=False, bint unloaded=False):
-    """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
+    """Return a function that lets NumPy's answer where everything is in memory, and ``slow``, a public function or method, all else.
 
     ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none; ``kernels``: of large arrays
     ``slow`` has another answer, or has it sooner; ``unloaded``: ``slow()`` gives it, when it is first wanted.
@@ -801,7 +801,7 @@ def function(slow, theirs, name, own, least=1, bint kernels=False, bint unloaded
     cdef int arrays = _ARRAYS.get(theirs, 0) or _ARRAYS.get(getattr(theirs, "__wrapped__", None), 0)
     if getattr(theirs, "__module__", None) == "numpy.fft" and name.rpartition(".")[2] in _TRANSFORMS:
         arrays = 1
-    theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
+    theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: none of them overrides it
     if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
         kind = MEAN if name == "mean" else REDUCTION
@@ -846,7 +846,7 @@ def first(of):
 
 
 def values(of):
-    """Let ``of(root)`` see to it that a large array that nobody outside holds any more is a value."""
+    """Let ``of(root)`` see to it that a large array that no reference outside holds any more is a value."""
     global value_method
     value_method = _keep(of)
 

@@ -8,7 +8,7 @@
 
 #include "lists.h"
 
-/* Whether numbers say that a result of as many elements as the square of their product, at most, is at hand. */
+/* Whether numbers say that a result of as many elements as the square of their product, at most, is a small array. */
 static int sized_little(PyObject* const* args, Py_ssize_t n) {
     double extent = 1;
     for (Py_ssize_t k = 0; k < n; k++) {
@@ -57,7 +57,7 @@ static int is_of_memory(PyObject* found, PyObject* cell) {
     return PyArray_TYPE(x) == PyArray_TYPE(memory) && may_overlap(x, memory) && !is_part(cell);
 }
 
-/* NumPy's answer to a call, where all arguments are at hand; NULL without an exception where the function in Python must be asked.
+/* NumPy's answer to a call, where all arguments are in memory; NULL without an exception where the function in Python must be asked.
    `least`: arrays there have to be; `kind`: of the function; `first`: what stands for the first argument, if that is not NULL. */
 static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, PyObject* names, int least, int listens, int kind, PyObject* first) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
@@ -146,7 +146,7 @@ static PyObject* as_array(Function* self, PyObject* const* args, Py_ssize_t n, P
     return found;
 }
 
-/* A function of one or two matrices at hand. */
+/* A function of one or two matrices in memory. */
 static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n) {
     PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL, *r;
     Matrices* of = self->matrices + (y && PyArray_NDIM(y) == 2);
@@ -181,7 +181,7 @@ static PyObject* existing(PyObject* x) {
     return memory ? (PyObject*)memory : is_number(x) || PySlice_Check(x) || x == Py_Ellipsis || (PyArray_CheckExact(x) && native_dtype((PyArrayObject*)x)) ? x : NULL;
 }
 
-/* `ufunc.at(x, key, values)` where all exist, and nobody else sees what is written; NULL, perhaps without an exception, where Python has to see to it. */
+/* `ufunc.at(x, key, values)` where all exist, and nothing else sees what is written; NULL, perhaps without an exception, where Python has to see to it. */
 static PyObject* at_positions(PyObject* ufunc, PyObject* const* args, Py_ssize_t n) {
     PyObject *a = args[0], *key = args[1], *values = n == 3 ? args[2] : NULL, *plain[4] = {ufunc, NULL, NULL, NULL}, *found = NULL, *name;
     PyArrayObject *x, *memory;
@@ -236,7 +236,7 @@ static PyObject* by_position(PyObject* callable, PyObject* const* args, PyObject
     return found;
 }
 
-/* Whether there are arrays of NumPy's among the arguments, and all of ours are at hand. */
+/* Whether there are arrays of NumPy's among the arguments, and all of ours are in memory. */
 static int any_foreign(PyObject* const* args, Py_ssize_t total) {
     int found = 0;
     for (Py_ssize_t k = 0; k < total; k++) found |= PyArray_CheckExact(args[k]);

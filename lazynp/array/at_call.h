@@ -61,7 +61,7 @@ static PyObject* outer_of(PyArrayObject* x, PyArrayObject* y) {
     return found;
 }
 
-/* What `x`, an item of a list, has to be like to be one of those that are joined: an array at hand of one axis, its elements side by side. */
+/* What `x`, an item of a list, has to be like to be one of those that are joined: a small array in memory of one axis, its elements side by side. */
 static inline PyArrayObject* joint(PyObject* x, int type) {
     PyArrayObject* memory = memory_of(x);
     int fine = memory && PyArray_NDIM(memory) == 1 && PyArray_TYPE(memory) == type && PyArray_ISCARRAY_RO(memory);
@@ -90,7 +90,7 @@ static PyObject* joined(PyObject* list) {
     return (PyObject*)made;
 }
 
-/* Whether a range between Python's numbers is at hand. */
+/* Whether a range between Python's numbers is a small array. */
 static int small_range(PyObject* const* args, Py_ssize_t n) {
     double limits[3] = {0, 0, 1}, length;
     if (n > 3) return 0;
@@ -107,7 +107,7 @@ static int small_range(PyObject* const* args, Py_ssize_t n) {
     return length <= limit_now();
 }
 
-/* Whether a space between two numbers, or arrays of them, is at hand. */
+/* Whether a space between two numbers, or arrays of them, is a small array. */
 static int spaced_little(PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject* steps = n > 2 ? args[2] : NULL;
     Py_ssize_t number = 50;

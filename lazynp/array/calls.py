@@ -1,13 +1,13 @@
-"""Calls with values at hand, answered by NumPy's own loops.
+"""Calls with values in memory, answered by NumPy's own loops.
 
-In: a function of NumPy's and the arguments of a call.  Out: NumPy's answer, its arrays as cells of ours, where all arguments are at hand;
-else ``NotImplemented``.  Promise: the bits, errors and warnings are NumPy's, at the user's line.
+In: a function of NumPy's and the arguments of a call.  Out: NumPy's answer, its arrays as cells of ours, where all arguments are in
+memory; else ``NotImplemented``.  Promise: the bits, errors and warnings are NumPy's, at the user's line.
 """
 
-# What goes with the operation that reads it need not lie in memory. `(alpha * A) @ x`, whose left side nobody but the interpreter's stack
-# holds, is computed by rows, a megabyte of them at a time, if it is arithmetic on arrays that exist (`calls.product_in_passing`);
-# `einsum` of arrays that exist reads windows and broadcasts where they lie (`calls.contraction`), for a schedule would write them out;
-# and operators of large complex arrays wait for one another as those at hand do (`large_complex` in `chains.h`), because NumPy writes
+# What goes with the operation that reads it need not lie in memory. `(alpha * A) @ x`, whose left side only the interpreter's stack
+# holds, is computed by rows, a megabyte of them at a time, if it is arithmetic on arrays that exist (`calls.product_in_passing`).
+# `einsum` of arrays that exist reads windows and broadcasts where they lie (`calls.contraction`), for a schedule would write them out.
+# Operators of large complex arrays wait for one another as those of small arrays do (`large_complex` in `chains.h`), because NumPy writes
 # over its own intermediate results.
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ ALWAYS: Final = 1 << 62
 
 
 class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
-    """An argument is not at hand."""
+    """An argument is not in memory."""
 
 
 def any_large(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Tell whether there is a large array at hand among the arguments of a call."""
+    """Tell whether there is a large array in memory among the arguments of a call."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         if kind is _ARRAY:
@@ -115,7 +115,7 @@ def at_hand_first(args: Sequence[Any], costly: bool = False) -> bool:
 
 
 def by_kernels(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The answer of a function of ours to a call with large arrays at hand, which kernels read where they lie."""
+    """The answer of a function of ours to a call with large arrays in memory, which kernels read where they lie."""
 
     def given(value: Any, deep: bool = True) -> Any:
         kind = type(value)
@@ -165,7 +165,7 @@ def _given(value: Any, cells: list[arrays.ndarray], depth: int = 0) -> Any:
 
 
 def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
-    """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``.
+    """NumPy's answer where all arguments are in memory (and ``least`` arrays among them), else ``NotImplemented``.
 
     ``warns_below``: of arrays with fewer elements it may give warnings that are not about floating-point errors, as all functions may of
     complex numbers.
@@ -188,7 +188,7 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
 
 
 def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int, depth: int = 0) -> list[Any] | None:
-    """The commonest arguments as NumPy takes them: arrays of real numbers at hand, numbers, names of what is wanted, lists of those.
+    """The commonest arguments as NumPy takes them: arrays of real numbers in memory, numbers, names of what is wanted, lists of those.
 
     None where there are others; arrays of ours are remembered in ``cells``.
     """
@@ -289,7 +289,7 @@ def _shows(value: Any) -> bool:
 
 
 def fits(a: Memory, b: Memory) -> bool:
-    """Tell whether the broadcast result of two arrays at hand is small, too."""
+    """Tell whether the broadcast result of two arrays in memory is small, too."""
     size = a.size * b.size
     limit = config.at_hand
     if size <= limit or a.shape == b.shape or not a.ndim or not b.ndim:
@@ -301,13 +301,13 @@ def fits(a: Memory, b: Memory) -> bool:
 
 
 def fit(args: Sequence[Any]) -> bool:
-    """Tell the same of any arguments, if all of them are at hand."""
+    """Tell the same of any arguments, if all of them are in memory."""
     given: list[Any] = [memory_of(x) if type(x) is arrays.ndarray else x for x in args if type(x) is arrays.ndarray or type(x) is _MEMORY]
     return len(given) != 2 or given[0] is None or given[1] is None or fits(*given)
 
 
 def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b: Any) -> Any:
-    """A function of an array at hand and another operand, where that is at hand as well; else ``NotImplemented``."""
+    """A function of an array in memory and another operand, where that is in memory as well; else ``NotImplemented``."""
     kind = type(b)
     if kind is arrays.ndarray:
         y: Any = memory_of(b)
@@ -358,7 +358,7 @@ def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 
 
 def product_in_passing(a: arrays.ndarray, b: Any) -> Any:
-    """``(alpha * A) @ x``: the product of an expression that nobody else has and of what exists; else ``NotImplemented``.
+    """``(alpha * A) @ x``: the product of an expression without other references and of what exists; else ``NotImplemented``.
 
     The expression is arithmetic on elements of arrays that exist: its rows are computed some at a time, and never lie in memory together.
     """
@@ -470,7 +470,7 @@ def of_complex(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def of_number(function: Callable[[Any, Any], Any], other: Any, x: Any) -> Any:
-    """Apply a function to a number of NumPy's and an array, where that is at hand; else ``NotImplemented``."""
+    """Apply a function to a number of NumPy's and an array, where that is in memory; else ``NotImplemented``."""
     if type(other) not in NUMBERS or type(x) is not arrays.ndarray:
         return NotImplemented
     memory = memory_of(x)
@@ -478,7 +478,7 @@ def of_number(function: Callable[[Any, Any], Any], other: Any, x: Any) -> Any:
 
 
 def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
-    """A function of one array at hand."""
+    """A function of one array in memory."""
     before = listen_to_all()
     try:
         value = function(memory)
@@ -490,7 +490,7 @@ def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
 
 
 def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
-    """A function that writes into an array at hand; what the other operand still needs is computed now."""
+    """A function that writes into an array in memory; what the other operand still needs is computed now."""
     kind = type(b)
     if kind is arrays.ndarray:
         b = arrays.host(b, "an operand in memory")

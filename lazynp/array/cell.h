@@ -1,8 +1,8 @@
 /* The cell: what every array is made of, in C.
 
    In: a NumPy array and its owner.  Out: a new object of the class of arrays.  Promise: its attributes are plain members, which the
-   interpreter's inline caches know; a cell that was made here stays at hand and holds nothing but a NumPy array and its owner, so that it is
-   in no cycle, and the garbage collector is not told of it unless the owner is somebody's. */
+   interpreter's inline caches know.  A cell that was made here stays in memory and holds nothing but a NumPy array and its owner.  So it is
+   in no cycle, and the garbage collector is not told of it unless the owner is no array of that class. */
 
 #ifndef LAZYNP_CELL_H
 #define LAZYNP_CELL_H
@@ -31,7 +31,7 @@ typedef struct Cell {
     struct Cell *before, *after;
     int readers; /* tapes that read the value when it is there */
     int waiting_views; /* views of the value that wait for it */
-    char lent; /* somebody outside may write the memory, see `is_own`: LENT as long as there is another reference to it, or LENT_ADDRESS */
+    char lent; /* code outside may write the memory, see `is_own`: LENT as long as there is another reference to it, or LENT_ADDRESS */
     int writers; /* threads and callers that are writing into the memory of a draft */
     int partial_reads; /* small parts that were asked of it while its value waited */
     char whole; /* all that `origin`, an array, owns, in another shape */
@@ -52,7 +52,7 @@ static void forget_cell(PyObject* x);
 
 #define RAW_AXES 4
 
-/* What NumPy's arrays are made of, without one: the result of what was recorded, and a view, until somebody asks for an array (`pool.h`).  It is read by NumPy's macros, which
+/* What NumPy's arrays are made of, without one: the result of what was recorded, and a view, until an array is asked for (`pool.h`).  It is read by NumPy's macros, which
    look at nothing but these fields. */
 typedef struct {
     PyArrayObject_fields fields; /* `base`: the array that has the memory now */
@@ -188,7 +188,7 @@ static void array_dealloc(PyObject* self) { /* of the class of arrays itself, wh
 static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     (void)args, (void)kwargs;
     PyObject* made = type->tp_alloc(type, 0);
-    if (made) ((Cell*)made)->lent = LENT; /* until somebody has looked */
+    if (made) ((Cell*)made)->lent = LENT; /* until `is_own` has looked */
     return made;
 }
 
@@ -221,7 +221,7 @@ static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
         return NULL;
     }
     made->base = memory;
-    made->lent = Py_REFCNT(memory) > 1 ? LENT : 0; /* somebody has it already: a program that gave it as `out`, or for `asarray` to show */
+    made->lent = Py_REFCNT(memory) > 1 ? LENT : 0; /* another reference exists already: a program gave it as `out`, or for `asarray` to show */
     made->node = Py_NewRef(Py_None);
     made->view = view;
     made->readonly = Py_NewRef(!PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
@@ -229,8 +229,8 @@ static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
     return (PyObject*)made;
 }
 
-/* Whether memory is written by nobody but this program's own operations: it is NumPy's, and no more than the cell holds it, or did since nobody
-   outside was shown it.  Views, NumPy's and ours, hold it, too. */
+/* Whether memory is written by this program's own operations only: it is NumPy's, and no more than the cell holds it, or did, and no code
+   outside was shown it since.  Views, NumPy's and ours, hold it, too. */
 static inline int is_own(Cell* owner) {
     PyArrayObject* memory = (PyArrayObject*)owner->base;
     if (memory == NULL || !PyArray_CheckExact(memory) || !PyArray_CHKFLAGS(memory, NPY_ARRAY_OWNDATA)) return 0;
@@ -306,8 +306,8 @@ static inline int class_register(PyTypeObject* metaclass, PyObject* names, PyObj
     return 0;
 }
 
-/* Give a cell another state if it is in the one that is named: it has this `base`, and where that is None this `node`; nobody is writing into the memory that
-   it leaves, and what it leaves has no more than `holders` references (-1: any number).  Whether it was done.  Nothing comes in between, no other thread and no handler. */
+/* Give a cell another state if it is in the one that is named: it has this `base`, and where that is None this `node`; no write into the memory that it
+   leaves is under way, and what it leaves has at most `holders` references (-1: any number).  Whether it was done.  No other thread or handler comes in between. */
 static int cell_exchange(PyObject* object, PyObject* base, PyObject* node, PyObject* to_base, PyObject* to_view, PyObject* to_node, Py_ssize_t holders) {
     Cell* self = (Cell*)object;
     PyObject *old_base = self->base, *old_view = self->view, *old_node = self->node;

@@ -79,7 +79,7 @@ typedef struct {
 /* A step, where it is in the program, and who waits for its value. */
 typedef struct {
     Step step;
-    Cell* cell;        /* borrowed; NULL: nobody has its value */
+    Cell* cell;        /* borrowed; NULL: no cell has its value */
     struct Chain* put; /* the write that waits for its value; NULL: none does */
     Site site;
     void* spare; /* so that its place is found without a multiplication */
@@ -100,7 +100,7 @@ typedef struct Chain {
     int cells;    /* that have a step's value */
     int sources;  /* operands that wait themselves */
     int closed;   /* OPEN, or why it takes no further step */
-    int sealed;   /* it takes no further step, since somebody has asked for that */
+    int sealed;   /* it takes no further step, since that was asked for (`tape_seal`) */
     int flat;     /* all its arrays lie as its results do */
     int wide;     /* some of its numbers are complex */
     int whole;    /* a step is NumPy's only where its loop gets all elements at once */
@@ -112,7 +112,7 @@ typedef struct Chain {
     char order[AXES]; /* axes, from the one whose elements lie furthest apart on */
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
     int ready;    /* its operand is its result, a large one, of which its cell is to have a node: see `cell_bound` */
-    int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
+    int failed;   /* its call raised an exception, which only code that asks for its value gets */
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
     npy_intp dims[PLACE_AXES], size; /* more than AXES of them only where a part is written */
@@ -122,7 +122,7 @@ typedef struct Chain {
     Target target;        /* that part */
     int passing;          /* references to the value that go with the statement which writes it now */
     PyObject* state; /* of errors, in which all steps were recorded */
-    int minded;      /* errors of which somebody is told */
+    int minded;      /* errors that the error state does not ignore */
     Item item;
     struct {
         StepAt at[CHAIN_FEW];

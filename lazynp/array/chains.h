@@ -1,7 +1,7 @@
 /* Recording operations on arrays that lie in memory, or wait.
 
    In: operations of every size, wherever the program has them.  Out: cells whose values wait; NumPy's bits when one is asked for.  Promise: steps over
-   one space of elements are computed in one pass, block by block, in the first-level cache; nothing that is read is written, or shown to somebody who could write it,
+   one space of elements are computed in one pass, block by block, in the first-level cache; nothing that is read is written, or shown to code that could write it,
    before; errors are told at the line that recorded the operation.
 
    No compiler is needed: a step is NumPy's inner loop, called on some hundred elements at a time.
@@ -16,7 +16,7 @@
    `f(..., out=a)`, `a[:] = b` and `a[...] = b` of what waits likewise (`into_recorded`, `copied_into`), where dtype and shape are those of `a`. The
    copy is a step that is computed only if `b` is kept.
 
-   `a += b` is a step, too, where nobody sees the memory of `a` (no view, export or lender): the cell takes the new step, and what reads the old value
+   `a += b` is a step, too, where nothing else sees the memory of `a` (no view, export or lender): the cell takes the new step, and what reads the old value
    keeps it (`step_into`). What no name has (`x[positions] += b`) is written next, and updated at once. `a[mask] = number` of an `a` that waits is a
    `where` (`masked_into`). */
 
@@ -58,7 +58,7 @@ static inline int recording_begin(Begun* begun) {
     return recording_end(begun, NULL), 0;
 }
 
-/* The array of an operand that lies in memory and is nobody else's to write (borrowed); NULL of all else. */
+/* The array of an operand that lies in memory and that only lazynp may write (borrowed); NULL of all else. */
 static inline PyArrayObject* next_array(PyObject* x) {
     PyObject* base = ((Cell*)x)->base;
     if (base == NULL) return NULL;
@@ -85,8 +85,8 @@ static inline void cell_step(Cell* cell, const Chain* next) {
 }
 
 /* What most operations are: a step over operands of one type and one shape, which lie as the results do, or in rows of steps forward.  NULL, without an
-   exception: it has to be looked at closer (`chain_step`).  `into`: the first operand, whose memory nobody else sees and which lies in C's order, is to have the result; NULL: a new
-   cell.  No code of a program's runs. */
+   exception: it has to be looked at closer (`chain_step`).  `into`: the first operand, whose memory nothing else sees and which lies in C's order, is to have the result;
+   NULL: a new cell.  No code of a program's runs. */
 static inline PyObject* step_into(Loops* loops, PyObject* a, PyObject* b, Cell* into) {
     PyObject* operands[2] = {a, b};
     PyArrayObject* array[2] = {NULL, NULL};

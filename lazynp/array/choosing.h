@@ -1,8 +1,8 @@
 /* Elements that truth values or positions choose: `x[mask]`, `x[mask] = value`, `where`, `x[positions]`.
 
-   In: arrays at hand.  Out: the elements, moved as they are; NULL or 0, without an exception, where it is NumPy's to do.  Promise: the time does
-   not depend on how often truth values change, which a processor cannot foresee; nothing is written but what is chosen, also where somebody who
-   needs no interpreter writes the truth values meanwhile.
+   In: arrays in memory.  Out: the elements, moved as they are; NULL or 0, without an exception, where it is NumPy's to do.  Promise: the time does
+   not depend on how often truth values change, which a processor cannot foresee; nothing is written but what is chosen, also where code
+   that needs no interpreter writes the truth values meanwhile.
 
    Keys of integers and slices lead to a place without NumPy's way through all kinds of keys (`parts.h`, `place_of`), and a number or an array of the
    same dtype and shape is copied there (`writes.h`). Masks are read 64 truth values at a time, as bits (`choosing.h`), and elements of 4, 8 and 16
@@ -10,7 +10,7 @@
    is written but what is chosen, for another thread may write the rest. Elements and rows at positions (arrays, lists of whole numbers) and points
    (`x[rows, columns]`) are read and written in C, each position looked at when it is used; short rows are added column by column, many arrays are
    joined in one go. All of this moves elements as they are; whatever is not plain is NumPy's to do. Rows and slices of large arrays that exist are
-   operands of expressions in one pass, too, as long as nobody outside was shown the memory. */
+   operands of expressions in one pass, too, as long as the memory was not exported. */
 
 #ifndef LAZYNP_CHOOSING_H
 #define LAZYNP_CHOOSING_H
@@ -157,7 +157,7 @@ static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask, int plain) {
 static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, PyArrayObject* y) { return (void)x, (void)mask, (void)value, (void)y, 0; }
 #endif
 
-/* Positions along the first axis.  One is read once, and looked at before it is used: somebody without the interpreter may write it. */
+/* Positions along the first axis.  One is read once, and looked at before it is used: a thread without the interpreter may write it. */
 #define LISTED_MOST 64 /* of a list; of more NumPy makes an array first */
 typedef struct {
     const char* at;

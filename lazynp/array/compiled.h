@@ -8,7 +8,7 @@
    built, for AVX2, AVX-512 and NEON (`compiled.h`), operation by operation, every multiply-add spelled out. What kernels take from the C library's
    vectors (`log2`, `arctan`, `hypot`, ...) the core calls there too, in the same widths. 0 of ten million arguments differ
    (`tests/backends/test_compiled.py`). So large operands need no compiler for them: they are steps of tapes, and of the passes of the NumPy tier.
-   `LAZYNP_POLYNOMIALS=0`, underflow that somebody minds, and processors without a fused multiply-add leave them to kernels. */
+   `LAZYNP_POLYNOMIALS=0`, underflow that is not ignored, and processors without a fused multiply-add leave them to kernels. */
 
 #ifndef LAZYNP_COMPILED_H
 #define LAZYNP_COMPILED_H

@@ -13,7 +13,7 @@
 
 #define IN_COMPRESS __attribute__((target("avx512f,popcnt")))
 
-static int compress_wanted = -1; /* -1: nobody has looked yet */
+static int compress_wanted = -1; /* -1: not yet known */
 
 static inline int compress_used(npy_intp size) {
     if (compress_wanted < 0) compress_wanted = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("popcnt");

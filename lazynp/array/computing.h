@@ -1,20 +1,20 @@
 /* What waits is computed when it is asked for, or before what it reads is written.
 
    In: a cell whose value is wanted, or memory that is about to be written, lent or shown.  Out: values in memory.  Promise: a tape reads older tapes only, so that computing the oldest needs no
-   other one; what nobody wants is not computed; nothing that is read is written before.
+   other one; what is not wanted is not computed; nothing that is read is written before.
 
    Whatever writes, exports or lends memory has all that waits computed first (`SETTLED`); `a[key] = value` of
    integers and slices only what might read the memory that `a` shows, by the addresses it reaches to (`readers_settle`; when writes have looked at
    256 tapes all is computed, so that a loop over elements finds nothing to look at); what only reads has its own operands computed. Memory that
-   somebody outside may write (`is_private`) is read at the call.
+   code outside may write (`is_private`) is read at the call.
 
    Up to 256 elements each step has room of its own in the first-level cache, and no plan is made (`small_settle`).
 
    A value of another order that only one tape reads is computed with it, its steps before that one's (`tape_splice`: `x.T * 2 + y` is one pass).
 
-   Handlers of signals run between tapes of many elements, and in the middle of one each 30 ms, when no thread computes (`pieces_do`, `tape_pause`):
-   what a handler asks for, or writes, has the tape computed as if nobody did, and the rest of the first run is thrown away. What takes so long is not
-   written over operands, nor put where a write has it lie, for nobody may see that half written (`outs_apart`). What a handler raises fails no value
+   Handlers of signals run between tapes of many elements, and in the middle of one each 30 ms, when no thread computes (`pieces_do`, `tape_pause`).
+   What a handler asks for, or writes, has the tape computed as if no thread did, and the rest of the first run is thrown away. What takes so long is not
+   written over operands, nor put where a write has it lie, for that must not be seen half written (`outs_apart`). What a handler raises fails no value
    (`values/outside.py`): it is computed when it is asked for again, and before its operands are written. */
 
 #ifndef LAZYNP_COMPUTING_H
@@ -89,7 +89,7 @@ static char* small_operands(const Chain* self, char* next, char* const end, char
 
 /* A tape of few elements, without what a pass needs besides: each step has room of its own; whether it was done. */
 static int small_settle(Chain* self) {
-    static Value room[SMALL_BYTES / sizeof(Value)]; /* nobody else runs meanwhile */
+    static Value room[SMALL_BYTES / sizeof(Value)]; /* no other thread runs meanwhile */
     PyArrayObject* made[SMALL_STEPS];
     char *at[SMALL_STEPS], *from[CHAIN_ARRAYS + 1], *next;
     npy_intp lies[CHAIN_ARRAYS + 1], apart = self->size * CHAIN_SIZE + SMALL_APART;
@@ -293,7 +293,7 @@ static inline int any_unwanted(const Chain* self) {
     return 0;
 }
 
-/* Let steps go that nobody wants any more, and with them what only they read: it is not computed. */
+/* Let steps go that are not wanted any more, and with them what only they read: it is not computed. */
 static NOT_INLINED void unwanted_drop(Chain* self) {
     PyArrayObject* arrays[CHAIN_ARRAYS + 1];
     Cell* sources[CHAIN_ARRAYS + 1];
@@ -423,7 +423,7 @@ static int chain_settle(PyObject* x) {
 
 static int settle_cell(PyObject* x) { return chain_settle(x); }
 
-/* A cell goes.  What nobody has is not computed, unless something reads it. */
+/* A cell goes.  What no cell holds is not computed, unless something reads it. */
 static void forget_cell(PyObject* x) {
     Chain* self = CHAIN_OF(x);
     int k = STEP_OF(x);

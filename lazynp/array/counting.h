@@ -1,7 +1,7 @@
 /* Operations told of while a report is made: operators, subscripts, functions, methods and ufuncs.
 
    In: a function in Python that is told what came of each.  Out: other entries in the type's slots and in the functions, which call those they
-   stand for.  Promise: nobody who did not ask pays for it; what an operation calls on its way is not told of. */
+   stand for.  Promise: no program pays for it unasked; what an operation calls on its way is not told of. */
 
 #ifndef LAZYNP_COUNTING_H
 #define LAZYNP_COUNTING_H
@@ -31,7 +31,7 @@ static inline Before before_counted(PyObject* a, PyObject* b) {
 /* Whether the operation that is done is one of the program's own, to be told of. */
 static inline int is_counted(int done) { return --counted_depth == 0 && done && count_hook; }
 
-/* Tell of it: nothing is shown of what is computed in one pass, for whoever looks at a value that waits computes it. */
+/* Tell of it: nothing is shown of what is computed in one pass, for looking at a value that waits computes it. */
 static void tell_counted(Before before, PyObject* found, PyObject* a, PyObject* b) {
     int one_pass = chain_results[1] == before.by_steps && (before.waited || (found && IS_CHAIN(found)));
     PyObject* args[3] = {one_pass || found == NULL ? Py_None : found, one_pass ? Py_None : a, one_pass || b == NULL ? Py_None : b};

@@ -1,7 +1,7 @@
 /* Elementwise operations by inner loops alone: numbers as operands, results, rows, errors, in place.
 
-   In: arrays and numbers.  Out: NumPy's result, to the bit; NULL without an exception where it is NumPy's to do.  Promise: a result lies as NumPy lays it out; an error that somebody minds is
-   told by NumPy's own function, and nothing is computed twice. */
+   In: arrays and numbers.  Out: NumPy's result, to the bit; NULL without an exception where it is NumPy's to do.  Promise: a result lies as NumPy lays it out; an error
+   that is not ignored is told by NumPy's own function, and nothing is computed twice. */
 
 #ifndef LAZYNP_DIRECT_H
 #define LAZYNP_DIRECT_H
@@ -304,7 +304,7 @@ static int is_line(const Layout* of, const npy_intp* steps, npy_intp* step) {
     return 1;
 }
 
-/* What becomes of errors: NumPy is told of those that somebody minds now, they end it, or (a mask of 0 and more) those of a mask end it. */
+/* What becomes of errors: NumPy is told of those that are not ignored now, they end it, or (a mask of 0 and more) those of a mask end it. */
 enum { TELLS = -1, ENDS = -2 };
 
 /* A result, if no error was raised, or NumPy has told of those that were as it tells of its own; else NULL, with an exception where it raises one. */

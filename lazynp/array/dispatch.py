@@ -1,14 +1,16 @@
 """NumPy's functions and methods in front of ours.
 
-In: a public function or method, and NumPy's of that name.  Out: a function that lets NumPy's answer where all arguments are at hand, and
-ours everywhere else.  Promise: tables say which functions must not be answered so, and whose results are larger than their arguments.
+In: a public function or method, and NumPy's of that name.  Out: a function that lets NumPy's answer where all arguments are small and in
+memory, and ours everywhere else.  Promise: tables say which functions must not be answered so, and whose results are larger than their
+arguments.
 """
 
 # The functions of the namespace do not know of this: `dispatch.first` stands before each that NumPy has too, and has the core let NumPy's
-# answer where all arguments are at hand; what the core leaves alone is the function's own. `NOT_AT_HAND` names those that must not be
-# answered so (they call back, or could read outside the memory), `SIZES` those that say how large their result is. Of the native core's
-# functions a table says how they are answered (`function_table.h`, `_core.pyx`): by NumPy's function, by the method that is all it calls,
-# or by a C function; NumPy's functions in Python hear floating-point errors for the user's line, except for those that compute nothing.
+# answer where all arguments are small and in memory; what the core leaves alone is the function's own. `NOT_AT_HAND` names those that must
+# not be answered so (they call back, or could read outside the memory), `SIZES` those that say how large their result is. Of the native
+# core's functions a table says how they are answered (`function_table.h`, `_core.pyx`): by NumPy's function, by the method that is all it
+# calls, or by a C function; NumPy's functions in Python hear floating-point errors for the user's line, except for those that compute
+# nothing.
 # Products (`@`) of large arrays that exist are computed at the call, too, where the result is small: nothing is fused with a library's
 # call. So are operations on complex numbers that exist, at every size (no kernel computes with them), and readings by a mask
 # (`indexing._masked`), whose size only the computed mask tells. Truth values that exist are counted at the call, also when they are many
@@ -151,7 +153,7 @@ _first: Final[dict[Any, Any]] = {}
 
 
 def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: frozenset[str] = frozenset()) -> Any:
-    """Let NumPy answer for a public function of ours where everything is at hand; ``own`` are keywords that NumPy's has not."""
+    """Let NumPy answer for a public function of ours where everything is in memory; ``own`` are keywords that NumPy's has not."""
     found = _first.get(function) if isinstance(function, FunctionType) or hasattr(type(function), "at_hand") else None
     if found is None and isinstance(function, FunctionType):
         found = _promised.get(theirs)
@@ -332,7 +334,7 @@ _INSTEAD: Final = {  # of NumPy's functions
 
 
 def numpys_method(name: str) -> Any:
-    """Return what answers for a method of an array at hand."""
+    """Return what answers for a method of an array in memory."""
     return _argsort if name == "argsort" else getattr(np.ndarray, name)
 
 

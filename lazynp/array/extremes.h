@@ -1,6 +1,6 @@
 /* Where the largest and the smallest elements lie: `argmax`, `argmin`.
 
-   In: arrays at hand.  Out: positions, of the first where several are alike, of NaN the first one.  Promise: NULL, without an exception, where it is NumPy's to do. */
+   In: arrays in memory.  Out: positions, of the first where several are alike, of NaN the first one.  Promise: NULL, without an exception, where it is NumPy's to do. */
 
 #ifndef LAZYNP_EXTREMES_H
 #define LAZYNP_EXTREMES_H

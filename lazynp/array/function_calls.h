@@ -90,7 +90,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     return made == NULL && !fits && !PyErr_Occurred() && self->arrays ? signature_recorded(self, args, n, names) : made;
 }
 
-/* Whether a function writes into none of its arguments, and shows nobody their memory, whatever they are. */
+/* Whether a function writes into none of its arguments, and shares none of their memory, whatever they are. */
 static int only_reads(const Function* self, PyObject* names) {
     switch (self->kind) {
     case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: return names == NULL || !is_named(names, "out");
@@ -171,7 +171,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     return found ? found : refused(callable, args, PyVectorcall_NARGS(nargsf), names);
 }
 
-/* What a ufunc of anybody's gave: objects are no numbers of ours. */
+/* What a ufunc of any library's gave: objects are no numbers of ours. */
 static PyObject* foreign_result(PyObject* found) {
     int ours = found && (PyArray_CheckExact(found) ? native_dtype((PyArrayObject*)found) : is_number(found));
     return ours ? wrapped(found) : found;

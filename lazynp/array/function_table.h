@@ -343,7 +343,7 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
     } else if (PyList_CheckExact(found)) {
         Py_ssize_t n = PyList_GET_SIZE(found);
         made = PyList_New(n);
-        for (Py_ssize_t k = 0; made && k < n; k++) { /* it may be somebody's, who may write to it */
+        for (Py_ssize_t k = 0; made && k < n; k++) { /* user code may hold it, and write to it */
             PyObject* item = k < PyList_GET_SIZE(found) ? answer(item_of(found, &PyList_GET_ITEM(found, k)), cells, count) : NULL;
             if (item == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "list changed size while it was read");
             if (item) PyList_SET_ITEM(made, k, item);

@@ -1,11 +1,11 @@
-"""Values at hand: the memory of small arrays, read and written where it lies.
+"""Values in memory: the memory of small arrays, read and written where it lies.
 
 In: an array that exists in host memory and has at most ``config.at_hand`` elements.  Out: that memory, its parts, cells of ours over what
-NumPy makes of it.  Promise: sizes, and whether the values exist, decide, so every run of a program takes the same way; whoever holds
-memory at hand, here or outside, sees every write, for what a recorded expression captures is copied.  What is computed of it: ``calls``;
+NumPy makes of it.  Promise: sizes, and whether the values exist, decide, so every run of a program takes the same way.  Every holder
+of such memory, here or outside, sees every write, for what a recorded expression captures is copied.  What is computed of it: ``calls``;
 which of NumPy's functions stand before ours: ``dispatch``.
 
-A cell is at hand when its ``_base`` is a NumPy array: the memory itself, of which views of the cell are NumPy's views.  Its ``_view`` is
+A cell is in memory when its ``_base`` is a NumPy array: the memory itself, of which views of the cell are NumPy's views.  Its ``_view`` is
 then whose memory that is (what ``base`` shows), its ``_node`` is nothing.
 """
 
@@ -64,7 +64,7 @@ COPIED: Final = 1 << 20
 
 
 def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
-    """The cell of memory that nobody else knows, or that NumPy's views of ``owner`` share."""
+    """The cell of memory that nothing else refers to, or that NumPy's views of ``owner`` share."""
     x: arrays.ndarray = _new(arrays.ndarray)
     x._base = memory
     x._view = owner
@@ -74,19 +74,19 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
 
 
 def owner_of(x: arrays.ndarray) -> Any:
-    """The array that the memory of ``x``, which is at hand, belongs to; of memory that is no array's (bytes, a map) ``x`` itself."""
+    """The array that the memory of ``x``, its ``_base``, belongs to; of memory that is no array's (bytes, a map) ``x`` itself."""
     owner = x._view
     return owner if type(owner) is arrays.ndarray or type(owner) is _MEMORY else x
 
 
 def memory_of(x: arrays.ndarray) -> Memory | None:
-    """Return what an array holds, if that is at hand; not to be written, for it may be a part of a large array."""
+    """Return what an array holds, if that is in memory; not to be written, for it may be a part of a large array."""
     base = x._base
     return base if type(base) is _MEMORY else _found(x)
 
 
 def own_memory(x: arrays.ndarray) -> Memory | None:
-    """The memory of a cell at hand, to be written; None for all others."""
+    """The memory of a cell whose values are in memory, to be written; None for all others."""
     core.settle()
     base = x._base
     if type(base) is not _MEMORY:
@@ -98,7 +98,7 @@ def own_memory(x: arrays.ndarray) -> Memory | None:
 
 
 def _found(x: arrays.ndarray) -> Memory | None:
-    """``memory_of`` an array that is not known to be at hand; if it is small and exists it is from now on."""
+    """``memory_of`` an array that is not known to be in memory; if it is small and exists it is from now on."""
     base = x._base
     limit = config.at_hand
     node = x._node
@@ -151,10 +151,10 @@ def _is_fill(node: Node) -> bool:
 
 
 def _taken(x: arrays.ndarray, base: Any, node: Any, memory: Memory, owner: Any) -> Memory | None:
-    """Put ``x`` at hand, whose node stays there for threads that are on the way to it; None where another thread is writing."""
+    """Give ``x`` its memory; its node stays for threads that are on the way to it.  None where another thread is writing."""
     if x._readonly is True:
         memory.flags.writeable = False
-    core.lend(x)  # until the core sees that nobody else holds the memory
+    core.lend(x)  # until the core sees that there is no other reference to the memory
     if core.exchange(x, base, node, memory, owner, node):
         return memory
     found = x._base
@@ -173,12 +173,12 @@ def captured(x: arrays.ndarray) -> Node:
 
 
 def is_much(memory: Memory) -> bool:
-    """Tell whether so much memory is at hand that copying it, or computing something costly of it by NumPy, is felt."""
+    """Tell whether memory is so large that copying it, or computing something costly of it by NumPy, is felt."""
     return memory.size > config.costly_above
 
 
 def rooted(x: arrays.ndarray) -> tuple[arrays.ndarray, int]:
-    """A cell at hand over C-contiguous memory that ``x`` shows a part of, and where in it ``x`` begins, in bytes."""
+    """A cell in memory, over C-contiguous memory that ``x`` shows a part of, and where in it ``x`` begins, in bytes."""
     return (x, 0) if x._base.flags.c_contiguous else whole(x)
 
 
@@ -216,7 +216,7 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
             if type(memory) is _MEMORY and (base is memory or base is memory.base):
                 return cell(value, owner_of(x))
         if value.size > config.at_hand:
-            return arrays.from_numpy(value) if given else arrays.adopted(value)  # it shows what is nobody's here
+            return arrays.from_numpy(value) if given else arrays.adopted(value)  # it shows memory that belongs to no cell here
         return cell(value, base)
     if kind is tuple:
         return tuple([result(item, given) for item in value])
@@ -231,7 +231,7 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
 
 
 def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
-    """``x[key]`` of an array at hand."""
+    """``x[key]`` of an array in memory."""
     at = key._base if type(key) is arrays.ndarray else None
     found = memory[at if type(at) is _MEMORY else _key(key)]
     if type(found) is not _MEMORY:
@@ -268,7 +268,7 @@ def _key(part: Any, depth: int = 0) -> Any:
 
 
 def gathered(x: arrays.ndarray, key: Any) -> Any:
-    """``x[key]`` of a large array that exists, at few places: integer arrays at hand; else ``NotImplemented``."""
+    """``x[key]`` of a large array that exists, at few places: integer arrays in memory; else ``NotImplemented``."""
     limit = config.at_hand
     memory = arrays.elements(x) if limit else None
     if memory is None:
@@ -305,7 +305,7 @@ def gathered(x: arrays.ndarray, key: Any) -> Any:
 
 
 def write(memory: Memory, key: Any, value: Any) -> None:
-    """``x[key] = value`` where the memory is at hand."""
+    """``x[key] = value`` where the array is in memory."""
     at = key._base if type(key) is arrays.ndarray else None
     key = at if type(at) is _MEMORY else _key(key)
     kind = type(value)
@@ -352,7 +352,7 @@ def listed(values: Any, dtype: Any) -> Any:
 
 
 def let_go(x: arrays.ndarray, others: int) -> bool:
-    """Take memory that nobody else sees for a recorded value, so that what changes it next is recorded, too; tells whether it did.
+    """Take unshared memory for a recorded value, so that what changes it next is recorded, too; tells whether it did.
 
     ``others`` are the caller's own references to the memory; a view or an export of it would be one more.
     """
@@ -365,7 +365,7 @@ def let_go(x: arrays.ndarray, others: int) -> bool:
 
 
 def _own_references() -> int:
-    """Count the references that ``core.exchange`` sees to memory of which nobody but ``let_go`` knows."""
+    """Count the references that ``core.exchange`` sees to memory that only ``let_go`` knows."""
     x = core.Cell()
     x._base = memory = np.empty(1)
     x._view = x._node = None
@@ -380,9 +380,9 @@ _OWN: Final = _own_references()
 
 
 def writable(x: arrays.ndarray, large: bool = False) -> Memory | None:
-    """Memory that a write to ``x`` goes to now: its own, its part of a large array that nobody else sees, or what is lent.
+    """Memory that a write to ``x`` goes to now: its own, its part of a large array that is not shared, or what is lent.
 
-    Who asks holds ``core.writing(x)``.
+    The caller holds ``core.writing(x)``.
 
     ``large``: also a large part, where the array exists: with nothing recorded to share a kernel with, NumPy's loop is the shortest way.
     """
@@ -408,14 +408,14 @@ def _has_own_memory(root: arrays.ndarray, small: bool = True) -> bool:
     if node.buffer is None and not (fill and small):
         return False
     copy = small and (fill or build.size(node) * node.dtype.itemsize <= COPIED)
-    del node  # the memory is the array's own if nobody else holds it
+    del node  # the memory is the array's own if there is no other reference to it
     return arrays.draft(root, copy=copy) is not None
 
 
 def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
     """Do ``x[key] = value`` on a small part of a large array; tells whether it did: the memory must be its own.
 
-    The value is at hand, or computed now.  A large part takes numbers alone: there is nothing that could be computed where they are stored.
+    The value is in memory, or computed now.  A large part takes numbers alone: nothing could be computed where they are stored.
     """
     limit = config.at_hand
     if not limit:
@@ -424,7 +424,7 @@ def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence
     kind = type(value)
     held, node = root._base, root._node
     exists = held is None and node.buffer is not None
-    del held, node  # the memory is the array's own if nobody else holds it
+    del held, node  # the memory is the array's own if there is no other reference to it
     if small and exists and (kind is arrays.ndarray or kind in CLASSES):
         _computed(value, kind)
     if kind is arrays.ndarray:
@@ -449,12 +449,12 @@ def owned_first(root: arrays.ndarray) -> bool:
         return True
     if node.buffer is None and not _is_fill(node):
         return False
-    del held, node  # the memory is the array's own if nobody else holds it
+    del held, node  # the memory is the array's own if there is no other reference to it
     return arrays.draft(root, copy=False) is not None
 
 
 def _computed(value: Any, kind: type) -> None:
-    """Compute what is small and pending, as a write to an array at hand does."""
+    """Compute what is small and pending, as a write to an array in memory does."""
     if kind is not arrays.ndarray:
         value.concrete("an operand in memory")
     elif memory_of(value) is None and prod(value.shape) <= config.at_hand:

@@ -10,9 +10,9 @@
    tenth of a second; what an earlier process left on disk, or looked for in vain, is looked for at an eighth of that, before the first run of a large
    tape that would cost so much (`hot_before`); with a second core a thread begins to compile it at a quarter, and the program goes on) it becomes a
    loop over rows with one IEEE operation a step: NumPy's bits, which is tried against NumPy's loops on special values before it is used. Where a
-   floating-point flag is raised that somebody minds NumPy's loops do it again, and a function whose flags say more than theirs is dropped. What a
-   `where` chooses from is gathered in a word that nobody reads: LLVM would compute it under a mask, or behind a branch, and lose errors of what is
-   not chosen. A function of what another function gives is left to loops of its own (`functions_follow`): in one loop it waits for the first.
+   floating-point flag is raised that the error state does not ignore, NumPy's loops do it again, and a function whose flags say more than theirs is dropped.
+   What a `where` chooses from is gathered in a word that is never read: else LLVM would compute it under a mask, or behind a branch, and lose errors
+   of what is not chosen. A function of what another function gives is left to loops of its own (`functions_follow`): in one loop it waits for the first.
    Functions whose bits follow from NumPy's library (`exp`, `power`) are not compiled here; where they are to have the kernels' bits (of many
    elements), they are. */
 
@@ -30,7 +30,7 @@ typedef struct {
     int asked;             /* how often it was asked for: whether it is on disk, and to be compiled */
     int refused;           /* times that its function raised a flag, where NumPy's loops did not */
     int busy;              /* how many compile it, or compute with it */
-    int asking;            /* somebody has it compiled, or is about to */
+    int asking;            /* a call has it compiled, or is about to */
     int ahead;             /* a thread of its own compiles it, or could */
     int steps, arrays, outs;
     int out[CHAIN_STEPS]; /* steps whose results are wanted */
@@ -394,12 +394,12 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     return fine;
 }
 
-/* As if it had not been asked for; somebody will ask again. */
+/* As if it had not been asked for; a later call will ask again. */
 static void hot_put_off(Hot* hot) {
     if (hot) hot->asked -= hot->function == NULL, hot->busy--, hot->asking = 0;
 }
 
-/* Have an expression compiled; -1 where somebody interrupts it. */
+/* Have an expression compiled; -1 where it is interrupted. */
 static int hot_compile(Hot* hot) {
     PyObject *steps, *dtypes, *outs, *found = NULL;
     PyObject* kept = hot->asked == 1 ? Py_True : hot->ahead ? Py_None : Py_False;

@@ -2,7 +2,7 @@
 
    In: C-contiguous operands of one dtype, or such an array and a number.  Out: NumPy's result, to the bit, without the work that a ufunc does
    around its loop.  Promise: a loop is used after its results were compared with NumPy's, on special values as well; where a
-   floating-point flag is raised that somebody minds NumPy tells of it, or does it again.  Of two NaNs of different bits that meet, which one is
+   floating-point flag is raised that is not ignored, NumPy tells of it, or does it again.  Of two NaNs of different bits that meet, which one is
    handed on is the processor's choice.
 
    A loop that was called directly leaves the processor's flags as NumPy's own call would find them. What NumPy's error state ignores (underflow,

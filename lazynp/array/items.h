@@ -90,7 +90,7 @@ static PyObject* item_answer(Chain* self) {
         item_thread = before;
         PyErr_Fetch(&type, &value, &trace);
         hearing_end(&hearing);
-        if (PyDict_GET_SIZE(errors_heard) && self->told) { /* whoever was told has raised an exception, and asks again */
+        if (PyDict_GET_SIZE(errors_heard) && self->told) { /* to tell of them has raised an exception, and the value is asked for again */
             PyObject* ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
             if (ident == NULL || (PyDict_Contains(errors_heard, ident) == 1 && PyDict_DelItem(errors_heard, ident) < 0)) PyErr_Clear();
             Py_XDECREF(ident);

@@ -121,7 +121,7 @@ static PyObject* slot_iter(PyObject* a) {
     return x && PyArray_NDIM(x) ? rows_of_array(a) : slow1(slow_methods[ITER], a);
 }
 
-/* All elements in C order, as `flat` gives them; what is not at hand is for the methods `_next`, `_read` and `_write` of the class that derives from this one. */
+/* All elements in C order, as `flat` gives them; what is not in memory is for the methods `_next`, `_read` and `_write` of the class that derives from this one. */
 typedef struct {
     PyObject_HEAD
     PyObject* array;
@@ -165,7 +165,7 @@ static PyObject* elements_new(PyObject* a, int ndim) { /* NULL, without an excep
     return (PyObject*)made;
 }
 
-/* Where element `k` lies, counted from the end if it is negative; NULL of arrays that are not at hand, and beyond the ends. */
+/* Where element `k` lies, counted from the end if it is negative; NULL of arrays that are not in memory, and beyond the ends. */
 static char* element_in_order(PyArrayObject* x, npy_intp k) {
     npy_intp size = x ? PyArray_SIZE(x) : 0;
     char* at;

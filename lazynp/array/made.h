@@ -18,7 +18,7 @@ static npy_intp length_of(PyObject* x) {
 
 static int is_shape(PyObject* x) { return PyTuple_CheckExact(x) || PyList_CheckExact(x); }
 
-/* Whether a shape argument is plain and its array at hand. */
+/* Whether a shape argument is plain and its array small. */
 static int small_shape(PyObject* shape) {
     npy_intp size = 1, limit = limit_now();
     if (limit == 0) return 0;

@@ -48,7 +48,7 @@ static inline int is_number(PyObject* x) {
            type == &PyULongArrType_Type || type == &PyULongLongArrType_Type;
 }
 
-/* Whether the result of broadcasting is at hand as well, or NumPy's to refuse. */
+/* Whether the result of broadcasting is a small array as well, or NumPy's to refuse. */
 static int fits_broadcast(PyArrayObject* x, PyArrayObject* y) {
     int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y);
     npy_intp size = 1;
@@ -74,7 +74,7 @@ static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     return nx && ny && size <= limit_now();
 }
 
-/* An item of what NumPy returned, which keeps it only where somebody else has it, too: nobody but the item's cell shall hold its memory. */
+/* An item of what NumPy returned, which keeps it only where another reference to it exists: nothing but the item's cell shall hold its memory. */
 static inline PyObject* item_of(PyObject* found, PyObject** item) {
     PyObject* taken = *item;
     if (Py_REFCNT(found) > 1) return Py_NewRef(taken);
@@ -129,7 +129,7 @@ static PyArrayObject* read_memory(PyObject* a) {
     return Py_TYPE(a) == array_type ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
-/* The same for elements, which are read wherever they lie; of an array without axes it is a result, which is recorded where nothing is at hand. */
+/* The same for elements, which are read wherever they lie; of an array without axes it is a result, which is recorded where the limit is 0. */
 static inline PyArrayObject* stored(PyObject* a) {
     PyArrayObject *memory, *x;
     Cell* root;
@@ -157,11 +157,11 @@ static int settle_key(PyObject* key) {
     return 0;
 }
 
-/* The memory of a value that is asked for; NULL, perhaps with an exception, of all that is not at hand. */
+/* The memory of a value that is asked for; NULL, perhaps with an exception, of all that is no small array in memory. */
 static inline PyArrayObject* settled_memory(PyObject* a) { return settle_operand(a) < 0 ? NULL : memory_of(a); }
 
-/* A list, tuple or range of numbers, or of what is at hand, or an array of NumPy's, as an array at hand: NumPy takes one for the other. NULL for all
-   else, without an exception: the method in Python sees to it. */
+/* A list, tuple or range of numbers or of existing arrays, or an array of NumPy's, as an array in memory: NumPy takes one for the other. NULL for
+   all else, without an exception: the method in Python sees to it. */
 static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
 #define IS_LIST(X) (PyTuple_CheckExact(X) || PyList_CheckExact(X) || PyRange_Check(X))
 #define IS_LIKE(X) (IS_LIST(X) || PyArray_CheckExact(X))

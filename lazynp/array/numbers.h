@@ -19,13 +19,13 @@
 
    NumPy's types are left alone. The short operators stand in the classes of ours: among results of 64 and 32 bits, complex ones, narrow whole ones
    and Python's numbers they compute the result and nothing else. Wherever NumPy might have an error to tell of, and for all other operands, NumPy's
-   operator gets NumPy's numbers (so does a class of somebody else on the other side); what comes out is a result again.
+   operator gets NumPy's numbers (so does another library's class on the other side); what comes out is a result again.
 
    NumPy's functions get NumPy's numbers from the core (`numpys_number`), since they take a microsecond with instances of derived classes; lists of
    numbers, Python's and results, are read by the core (`of_items`).
 
    A statistic of a large array that exists is a pass over its memory. Of a pending array the first number is computed with the expression, without
-   storing it; the second one stores it, if somebody has the array.
+   storing it; the second one stores it, if there is a reference to the array.
 
    On a GPU numbers wait, as members of the family in `scalars.py`: each would be a wait for the device. `LAZYNP_NUMBERS=wait` asks for the same on
    the processor: several numbers of one pending array are one program then.
@@ -88,7 +88,7 @@ static PyObject* number_as(PyObject* x, PyTypeObject* type) {
     return made;
 }
 
-/* NumPy's number (the reference is taken over) as a result of ours, everything else as it is.  What nobody else holds becomes one where it lies. */
+/* NumPy's number (the reference is taken over) as a result of ours, everything else as it is.  What has no other reference becomes one where it lies. */
 static inline PyObject* number_of(PyObject* found) {
     NumberClass* of = found ? class_below(Py_TYPE(found)) : NULL;
     PyObject* made;

@@ -105,11 +105,11 @@ static inline PyArrayObject* operand_seen(PyObject* x) {
     return found ? found : large_operand(x);
 }
 
-/* Whether the memory of `a` is nobody else's to write. */
+/* Whether only lazynp may write the memory of `a`. */
 static inline int is_private(PyObject* a) {
     PyObject *owner = owner_of(a), *held;
     held = ((Cell*)a)->base;
-    if (held && IS_RAW(held)) { /* nobody was shown its array */
+    if (held && IS_RAW(held)) { /* its array was not exported */
         if (((Raw*)held)->holds && !IS_RAW(((Raw*)held)->holds)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
         held = ((Raw*)(((Raw*)held)->holds ? ((Raw*)held)->holds : held))->fields.base;
         return held == NULL || (Py_REFCNT(held) == 1 && ((PyArrayObject_fields*)held)->weakreflist == NULL);
@@ -117,7 +117,7 @@ static inline int is_private(PyObject* a) {
     if (held && PyArray_CheckExact(held)) return Py_TYPE(owner) == array_type && is_own_shown((Cell*)owner, held);
     if (is_part(a)) held = ((Cell*)held)->base;
     if (held == NULL) return 0;
-    /* None: a value, which nobody writes; else a draft, which nobody outside was shown */
+    /* None: a value, which is never written; else a draft, which was not exported */
     return held == Py_None || (member_of(&member_lease, held) == Py_None && member_of(&member_outside, held) == Py_None);
 }
 
@@ -355,7 +355,7 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
     return k;
 }
 
-/* Append a step, whose value `cell` (NULL: nobody) has. */
+/* Append a step, whose value `cell` (NULL: no cell) has. */
 static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
     int k = self->steps++;
     StepAt* at = &self->at[k];
@@ -395,7 +395,7 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
     return with_complex(other) ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
-/* The array whose memory a large operand shows (borrowed), where somebody outside might hold it; NULL of all others. */
+/* The array whose memory a large operand shows (borrowed), where code outside lazynp might hold it; NULL of all others. */
 static NOT_INLINED PyObject* drafted(PyObject* x) {
     PyObject *root = x, *held, *memory;
     if (Py_TYPE(x) != array_type || !is_large(x)) return NULL;
@@ -407,7 +407,7 @@ static NOT_INLINED PyObject* drafted(PyObject* x) {
     return memory && PyArray_CheckExact(memory) && PyArray_SIZE((PyArrayObject*)memory) <= tapes_limit() ? root : NULL;
 }
 
-/* Let what nobody outside holds any more be a value again; -1 with an exception. */
+/* Let what no code outside lazynp holds any more be a value again; -1 with an exception. */
 static PyObject* value_method;
 static NOT_INLINED int draft_ready(PyObject* root) {
     PyObject* done = value_method ? PyObject_CallOneArg(value_method, root) : Py_NewRef(Py_None);

@@ -1,7 +1,7 @@
 /* Operators: `a + b`, `-a`, `a < b`, `a += b`, and what waits of them.
 
    In: operands.  Out: a step of a tape, NumPy's answer at once, or that of the method in Python.  Promise: nothing but exact types is looked at, and what NumPy computes with is held while
-   it runs; `a += b` is a step only where nobody else sees the memory of `a`. */
+   it runs; `a += b` is a step only where nothing else sees the memory of `a`. */
 
 #ifndef LAZYNP_OPERATORS_H
 #define LAZYNP_OPERATORS_H
@@ -163,7 +163,7 @@ static int rows_in_place(int op, PyObject* x, PyObject* b) {
     return (int)done;
 }
 
-/* The same of a large part of an array that nobody else sees, and of an operand that exists: there is nothing that a kernel would do with it. */
+/* The same of a large part of an array that nothing else sees, and of an operand that exists: there is nothing that a kernel would do with it. */
 static int large_in_place(int op, PyObject* a, PyObject* b) {
     PyArrayObject *to, *memory, *y = NULL;
     Cell *root, *written;
@@ -191,7 +191,7 @@ static Py_ssize_t tapes_hold(PyArrayObject* x) {
     return count;
 }
 
-/* Whether nobody but the cell, and tapes, sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it. */
+/* Whether nothing but the cell, and tapes, sees the memory of an array: there are no views, exports or lenders of it.  So a write is not seen either. */
 static int is_alone(PyObject* a) {
     Cell* self = (Cell*)a;
     PyArrayObject* memory = (PyArrayObject*)self->base;
@@ -236,7 +236,7 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     Py_XDECREF(memory), Py_XDECREF(node);
 }
 
-/* Let `a` have the value of a step, where that has its dtype and shape: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
+/* Let `a` have the value of a step of its dtype and shape: that it lies elsewhere is not seen.  NULL, perhaps without an exception, where it is to be written now. */
 static PyObject* into_recorded(Loops* loops, PyObject* const* operands, PyObject* a) {
     Cell *old = NULL, *made;
     Chain* next;

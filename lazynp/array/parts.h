@@ -2,7 +2,7 @@
 
    In: a large array whose value exists, or a part of one, and a basic key.  Out: an element, or a cell of what the key selects.  Promise: a
    part says where it lies in the array that owns the memory, and looks there anew whenever it is used: that array may have been computed,
-   written or published meanwhile.  Small parts are operands like values at hand; they are written where the owner's memory is its own. */
+   written or published meanwhile.  Small parts are operands like values in memory; they are written where the owner's memory is its own. */
 
 #ifndef LAZYNP_PARTS_H
 #define LAZYNP_PARTS_H
@@ -79,7 +79,7 @@ static inline PyObject* member_of(Member* of, PyObject* x) { /* borrowed: `x` ke
     return found;
 }
 
-/* The memory of a plain array that exists (borrowed), else NULL; `own`: nobody else sees it. */
+/* The memory of a plain array that exists (borrowed), else NULL; `own`: it is not shared. */
 static inline PyArrayObject* root_memory(Cell* root, int* own) {
     PyObject *base = root->base, *found;
     *own = base != Py_None;
@@ -147,7 +147,7 @@ static PyArrayObject* part_shown(Cell* self, int* own) {
             if (PyList_Append(faded, PyArray_BASE(shown)) < 0) return PyErr_Clear(), NULL;
             faded_count = 1;
         }
-        if (Py_REFCNT(shown) > 1) { /* somebody still reads the old memory */
+        if (Py_REFCNT(shown) > 1) { /* another reference still reads the old memory */
             PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
                 &PyArray_Type, (Py_INCREF(PyArray_DESCR(shown)), PyArray_DESCR(shown)), PyArray_NDIM(shown), PyArray_DIMS(shown),
                 PyArray_STRIDES(shown), PyArray_DATA(shown), 0, NULL);
@@ -189,7 +189,7 @@ static PyObject* parts_of(PyObject* root) {
     return found;
 }
 
-/* What a small array at hand holds, and what a small part shows (borrowed); NULL for everything else. */
+/* What a small array in memory holds, and what a small part shows (borrowed); NULL for everything else. */
 static inline PyArrayObject* memory_of(PyObject* x) {
     PyObject* base;
     PyArrayObject* shown;
@@ -229,7 +229,7 @@ static inline PyArrayObject* own_memory_of(PyObject* x) {
     return memory;
 }
 
-/* The cell that the memory of `x`, which is at hand, belongs to (borrowed). */
+/* The cell that the memory of `x`, its `base`, belongs to (borrowed). */
 static inline PyObject* owner_of(PyObject* x) {
     PyObject* owner = ((Cell*)x)->view; /* of memory that is no array's, bytes or a map, it is the cell that shows it first */
     return owner && owner != Py_None && (Py_TYPE(owner) == array_type || PyObject_TypeCheck(owner, array_type) || PyArray_CheckExact(owner)) ? owner : x;
@@ -337,7 +337,7 @@ static PyArrayObject* stored_memory(PyObject* a, Cell** root, PyArrayObject** me
     return *memory = root_memory(self, own);
 }
 
-/* The same of large arrays, where small ones are at hand; elsewhere everything but reads and views is recorded. */
+/* The same of large arrays, where small ones are kept in memory; elsewhere everything but reads and views is recorded. */
 static PyArrayObject* large_memory(PyObject* a, Cell** root, PyArrayObject** memory, int* own) {
     return limit_now() ? stored_memory(a, root, memory, own) : NULL;
 }
@@ -467,7 +467,7 @@ static inline PyObject* subscript(PyArrayObject* x, PyObject* key) {
     return made;
 }
 
-/* Whether `a` is a view of an array that exists, which nobody has shown to the core. */
+/* Whether `a` is a view of an array that exists, which the core was not shown yet. */
 static PyObject* show_method;
 static inline int is_unseen(PyObject* a) {
     Cell* self = (Cell*)a;
@@ -494,7 +494,7 @@ static PyArrayObject* seen_memory(PyObject* a, Cell** root, PyArrayObject** memo
 }
 
 /* `a[key]` of a large array that exists, of a basic key that selects few elements (many are recorded
-   where somebody else sees the memory); NULL, perhaps without an exception, where Python has to answer. */
+   where the memory is shared); NULL, perhaps without an exception, where Python has to answer. */
 static PyObject* large_getitem(PyObject* a, PyObject* key) {
     PyArrayObject *from, *memory;
     PyObject* found;

@@ -20,7 +20,7 @@ static Desk first_desk;
 static Desk* free_desks[8] = {&first_desk};
 static int free_desk_count = 1;
 
-/* A desk that nobody else is at; NULL where memory is short. */
+/* A desk that is not in use; NULL where memory is short. */
 static Desk* desk_take(void) { return free_desk_count ? free_desks[--free_desk_count] : malloc(sizeof(Desk)); }
 
 static void desk_leave(Desk* desk) {
@@ -72,12 +72,12 @@ static void target_put(const Target* to, npy_intp first, npy_intp n, const char*
 
 #include "lag.h"
 
-/* Which steps are computed, and where their results lie: in memory that somebody wants, or (NULL) in blocks. */
+/* Which steps are computed, and where their results lie: in memory where they are wanted, or (NULL) in blocks. */
 typedef struct {
     char wanted[CHAIN_STEPS];
     char* to[CHAIN_STEPS];
     const Target* put[CHAIN_STEPS]; /* where the elements of a block are put, which lie nowhere else */
-    int count; /* of results that somebody wants */
+    int count; /* of results that are wanted */
     int puts;  /* of them that are put */
     char given[CHAIN_STEPS]; /* where it lies, or is put, is not this call's to say */
     int alone; /* some lie in an array of the program's, which no other of its threads may see half written */
@@ -87,7 +87,7 @@ typedef struct {
     int* raised; /* of each step */
 } Outs;
 
-/* Nobody wants anything yet. */
+/* Nothing is wanted yet. */
 static inline void outs_begin(Outs* outs) { outs->count = outs->over = outs->puts = outs->alone = 0, outs->lag = NULL; }
 
 /* Put a block of a result where it is to lie. */
@@ -326,7 +326,7 @@ static int sides_pass(const Chain* self, const Outs* outs, const int* block, con
 
 /* All of it --------------------------------------------------------------------------------------------------------------------------- */
 
-#define PASS_NS 0.25       /* nanoseconds that one step of an element takes, where nobody has measured */
+#define PASS_NS 0.25       /* nanoseconds that one step of an element takes, where it was not measured */
 #define PASS_PIECE 8192    /* elements that a thread takes at a time, at most, or a row */
 
 /* A pass over a tape's operands, and who computes a piece of it: whole rows, or elements where there is one row. */
@@ -416,7 +416,7 @@ static double pass_ns(const Chain* self, const Outs* outs, int sides) {
 
 static int pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Rows2* of, int* block, int minded) {
     pass->chain = self, pass->outs = outs, pass->of = of, pass->block = block, pass->sides = 0;
-    if (self->steps == 1 && outs->puts == 0) block[0] = -1; /* somebody wants it, or nothing runs */
+    if (self->steps == 1 && outs->puts == 0) block[0] = -1; /* it is wanted, or nothing runs */
     else if (!blocks_assign(self, outs, block)) return 0;
     pieces_of(&pass->pieces, pass_piece, of->rows == 1 ? of->length : of->rows, of->rows == 1 ? 1 : of->length, PASS_PIECE, !outs->over /* what the old unit has of earlier work would be told of */, minded);
     return 1;
@@ -426,8 +426,8 @@ static int pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Row
 
 #define PAUSED_MOST 64 /* tapes that a thread computes, one of which wants another */
 
-/* Let handlers of signals run.  What they ask for, or write, has the tapes that this thread computes, or is about to, computed as if nobody did: they would not be what a write
-   waits for else.  -1 where a handler raises. */
+/* Let handlers of signals run.  What they ask for, or write, has the tapes that this thread computes, or is about to, computed as if no thread did: a write would not
+   wait for them else.  -1 where a handler raises. */
 static int handlers_run(void) {
     PyThreadState* own = PyThreadState_Get();
     Chain* held[PAUSED_MOST];
@@ -443,7 +443,7 @@ static int handlers_run(void) {
     return failed;
 }
 
-/* In the middle of a tape; not 0, perhaps with an exception, where nobody wants the rest any more. */
+/* In the middle of a tape; not 0, perhaps with an exception, where the rest is not wanted any more. */
 static int tape_pause(void* of) { return handlers_run() || ((Chain*)of)->cells == 0; }
 
 /* Compute a tape; whether an error was raised, or memory is short. */

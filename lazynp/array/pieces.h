@@ -9,7 +9,7 @@
    elements, passes, machine code, reductions of an axis. Pieces begin at the same elements however many threads come, in lines at multiples of 4096,
    where a loop's vectors begin as well, so the bits are those of one call. How many come is estimated: nanoseconds of work (of NumPy's loops what an
    element took at best in four runs; the first four are one thread's) against 60 us, and against the bytes, for what one processor has in its cache
-   another one gets slowly: less than 0.06 ns of work on a byte is shared only where so much is moved that it is in nobody's cache. Each thread has
+   another one gets slowly: less than 0.06 ns of work on a byte is shared only where so much is moved that it is in no processor's cache. Each thread has
    its own flags, its own desk of blocks, and the caller's way of rounding. From 10 us on Python's lock is let go meanwhile, if the program has other
    threads: the operands are held, and nothing is used that another call uses. A child after `fork` computes alone. */
 
@@ -45,7 +45,7 @@ static inline void flags_clear(int basic) {
     if (now & FLAGS) _mm_setcsr(now & ~0x3fu);
     if (!basic && old_flags()) feclearexcept(FE_ALL_EXCEPT);
 }
-static int flags_told(int basic) { /* the old unit's may be of long ago where nobody has cleared them */
+static int flags_told(int basic) { /* the old unit's may be of long ago where they were not cleared */
     unsigned now = _mm_getcsr() | (basic ? 0 : old_flags());
     return (now & 4 ? ERROR_DIVIDE : 0) | (now & 8 ? ERROR_OVER : 0) | (now & 16 ? ERROR_UNDER : 0) | (now & 1 ? ERROR_INVALID : 0);
 }
@@ -70,7 +70,7 @@ static int pieces_raise(void* exception) {
     return -1;
 }
 
-/* What a handler of signals has raised where nobody can raise it is raised when Python next looks for signals. */
+/* What a handler of signals has raised where it cannot be passed on is raised when Python next looks for signals. */
 static void pieces_put_off(void) {
     PyObject *kind, *raised, *at;
     PyErr_Fetch(&kind, &raised, &at);
@@ -79,8 +79,8 @@ static void pieces_put_off(void) {
     Py_XDECREF(kind), Py_XDECREF(raised), Py_XDECREF(at);
 }
 
-/* Which of them somebody minds: all but those that NumPy's error state ignores, as it does with underflow unless it is told otherwise. */
-static PyObject *error_variable, *errors_minded_method; /* NumPy's context variable, and what says which errors somebody minds under its value */
+/* Which of them the program minds: all but those that NumPy's error state ignores, as it does with underflow unless it is told otherwise. */
+static PyObject *error_variable, *errors_minded_method; /* NumPy's context variable, and what says which errors the program minds under its value */
 static int errors_minded(void) {
     static PyObject* known; /* the value that was asked about */
     static int minded;
@@ -108,7 +108,7 @@ static int errors_minded(void) {
 
 #define PIECES_NS 60000 /* nanoseconds of work that are worth a second thread; each further one gets half of that */
 #define PIECES_BYTE 0.06      /* nanoseconds of work on a byte, less are not worth that it goes from one processor's cache to another's */
-#define PIECES_CACHE (6 << 20) /* bytes, more are in nobody's cache */
+#define PIECES_CACHE (6 << 20) /* bytes, more are in no processor's cache */
 #define PIECES_FAR 0.03        /* nanoseconds for each of those */
 #define PIECES_NEAR (2 << 20)  /* bytes, fewer stay in a processor's own cache: what is around it would fetch half of them from another one's */
 #define PIECES_FETCH 2         /* so many times the work, from which on that does not matter */
@@ -227,7 +227,7 @@ static void pieces_share(void* data) {
 #endif
 }
 
-/* All that nobody has taken yet, or as much of it as is computed until the next pause. */
+/* All that no thread has taken yet, or as much of it as is computed until the next pause. */
 static int pieces_run(Pieces* self, int threads) {
     self->each = self->piece > self->unit ? self->piece / self->unit : 1;
     self->threads = self->raised = 0;

@@ -5,9 +5,9 @@
    over arrays of some hundred kilobytes gets the same few blocks again and again, where the C library would give pages back to the system and take
    new ones, which costs more than the arithmetic; at most POOL_BYTES are kept, or POOL_MOST of what was in use of late.
 
-   The result of a tape is memory with a shape (`Raw`, in `cell.h` and `pool.h`): NumPy's array over it is made when somebody asks for one. NumPy's
+   The result of a tape is memory with a shape (`Raw`, in `cell.h` and `pool.h`): NumPy's array over it is made when one is asked for. NumPy's
    macros read its fields, so passes, elements and full reductions need none. `shape`, `dtype`, `ndim` and `size` are told of what waits
-   (`attributes.h`). Views (`u[1:-1]`, `m.T`, rows) are the same over somebody else's memory (`raw_view`), and `zeros`, `ones`, `full`, `eye`,
+   (`attributes.h`). Views (`u[1:-1]`, `m.T`, rows) are the same over another array's memory (`raw_view`). `zeros`, `ones`, `full`, `eye`,
    `arange` of plain arguments make such memory (`made.h`). */
 
 #ifndef LAZYNP_POOL_H
@@ -67,8 +67,8 @@ static size_t pool_size(size_t size) {
     return (size + grain - 1) & ~(grain - 1);
 }
 
-/* What lies before a block.  Memory that the C library aligns would fit nobody but a smaller one afterwards: it asks itself for more than it gives,
-   and a program of arrays of a megabyte held twice the memory. */
+/* What lies before a block.  Memory that the C library aligns would fit only a smaller request afterwards: it asks itself for more than it gives.
+   So a program of arrays of a megabyte held twice the memory. */
 typedef struct {
     void* begins; /* what the C library gave, and CLEARED */
     size_t room;  /* 0: it is less than a block, and this is all that lies before it, the last POOL_HEAD bytes */
@@ -106,7 +106,7 @@ static void block_free(void* memory) {
     if (memory) free(*room_of(memory) ? (char*)((uintptr_t)block_of(memory)->begins & ~(uintptr_t)CLEARED) : (char*)memory - POOL_HEAD);
 }
 
-/* Whether it seems that nobody has written a block that was cleared when it was asked for.  What was only read has no pages of its own: the first
+/* Whether it seems that a block that was cleared when it was asked for was not written.  What was only read has no pages of its own: the first
    write to each would have the system stop all cores that the program runs on, which takes some times as long as a new page. */
 static int is_untouched(const char* memory, Block* block) {
     if (!((uintptr_t)block->begins & CLEARED)) return 0;
@@ -364,7 +364,7 @@ static PyArrayObject* array_of(PyArrayObject* x) {
         if (((Raw*)x)->holds) made = view_of((Raw*)x);
         else made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr*)Py_NewRef((PyObject*)of->descr), of->nd, of->dimensions, of->strides, of->data, NPY_ARRAY_CARRAY, NULL);
         if (made == NULL) return NULL;
-        if (of->base) return Py_DECREF(made), (PyArrayObject*)Py_NewRef(of->base); /* somebody has been quicker, and this one owns nothing */
+        if (of->base) return Py_DECREF(made), (PyArrayObject*)Py_NewRef(of->base); /* another call has been quicker, and this one owns nothing */
         if (((Raw*)x)->holds == NULL) {
             FIELDS(made)->mem_handler = Py_NewRef(pool_capsule);
             PyArray_ENABLEFLAGS((PyArrayObject*)made, NPY_ARRAY_OWNDATA);

@@ -33,7 +33,7 @@
 typedef struct {
     PyUFuncGenericFunction function; /* NumPy's */
     void* data;
-    int all;      /* it takes that function of all, not of negative ones only; -1: nobody has looked */
+    int all;      /* it takes that function of all, not of negative ones only; -1: not yet known */
     int compared; /* how many were, about: several threads count */
     int differs;  /* one did */
 } Powers;

@@ -13,7 +13,7 @@ static Loops product_loops; /* of `matmul` */
 #define SMALL_PRODUCT (1 << 16) /* multiplications; more are worth NumPy's way, which lets other threads run */
 
 /* The product as NumPy's loop makes it; NULL (perhaps without an exception) where it is NumPy's to do.  `raw`: the result is to be read by macros alone. */
-static int product_into(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* to, int minded) { /* whether nothing was raised that somebody minds */
+static int product_into(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* to, int minded) { /* whether no error was raised that is not ignored */
     int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2, errors;
     npy_intp m = rows ? PyArray_DIM(x, 0) : 1, n = PyArray_DIM(x, rows), p = columns ? PyArray_DIM(y, 1) : 1, size = PyArray_ITEMSIZE(x);
     npy_intp dims[4] = {1, m, n, p};

@@ -1,7 +1,7 @@
 /* Elementwise operations of a program of large arrays, in one pass: what runs before there is a kernel, and where none pays.
 
-   In: steps, as the NumPy tier describes them, and arrays of one shape in C's order.  Out: the results that somebody wants.  Promise: nothing is compiled;
-   the bits are those of kernels; where an error is raised that somebody is told of, nothing is returned, and the caller goes step by step. */
+   In: steps, as the NumPy tier describes them, and arrays of one shape in C's order.  Out: the results that are wanted.  Promise: nothing is compiled;
+   the bits are those of kernels; where an error is raised that is not ignored, nothing is returned, and the caller goes step by step. */
 
 #ifndef LAZYNP_PROGRAMS_H
 #define LAZYNP_PROGRAMS_H
@@ -175,8 +175,8 @@ done:
     return results || PyErr_Occurred() ? results : Py_NewRef(Py_None);
 }
 
-/* `x op= b` of arrays where the elements lie; which errors were raised, -1 where nothing was written.  No code of a program's runs: nobody can stop it
-   halfway. */
+/* `x op= b` of arrays where the elements lie; which errors were raised, -1 where nothing was written.  No code of a program's runs: it cannot be
+   stopped halfway. */
 static int written_over(PyObject* ufunc, PyObject* x, PyObject* b) {
     PyArrayObject *to = (PyArrayObject*)x, *y = (PyArrayObject*)b;
     int type = PyArray_TYPE(to), errors = 0;

@@ -1,7 +1,7 @@
 /* Writes of parts that wait: `a[1:-1] = expression` is computed with the expression, block by block, where it is to lie.
 
    In: a tape whose steps' values are to be written, the part of an array that each is for.  Out: memory as NumPy leaves it.  Promise: what was recorded before
-   a write reads what was there before, and what was recorded after it what it leaves; what nobody reads is not written. */
+   a write reads what was there before, and what was recorded after it what it leaves; what is not read is not written. */
 
 #ifndef LAZYNP_PUTS_H
 #define LAZYNP_PUTS_H
@@ -24,7 +24,7 @@ static void put_finish(Chain* self) {
     if (self->users == 0) chain_free(self);
 }
 
-/* A step's value was put where it is to lie; nobody else has it. */
+/* A step's value was put where it is to lie; nothing else has it. */
 static void put_done(Chain* chain, int k) {
     Chain* self = chain->at[k].put;
     Cell* cell = chain->at[k].cell;
@@ -43,8 +43,8 @@ static int put_meets(PyArrayObject* to, PyArrayObject* x, int ndim, const npy_in
     return may_overlap(x, to) ? -1 : 0;
 }
 
-/* Whether a step's value can be put at once where a write has it lie: nobody else has it, and nothing that was recorded before waits to read what lies there.  `meets`: it is
-   computed from just that; -1: also from what lies some elements away, as `lag` says. */
+/* Whether a step's value can be put at once where a write has it lie: nothing else has it, and nothing that was recorded before waits to read what lies there.
+   `meets`: it is computed from just that; -1: also from what lies some elements away, as `lag` says. */
 static int put_ready(const Chain* self, const Chain* chain, int k, int* meets, Lag* lag) {
     int away = 0;
     *meets = 0, lag->behind = lag->ahead = 0;

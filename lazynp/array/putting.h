@@ -1,14 +1,14 @@
 /* Recording writes of parts: `a[key] = value` and `a[key] op= value`, where the value waits.
 
-   In: arrays, basic keys, values that wait.  Out: arrays that wait to be written.  Promise: a write waits only where nobody but the array's own cell shows its memory, so that who looks
-   at it asks for the write first.
+   In: arrays, basic keys, values that wait.  Out: arrays that wait to be written.  Promise: a write waits only where the array's own cell alone shows its memory, so that
+   a reader of it asks for the write first.
 
-   `a[key] = b` and `a[key] op= b` of integers and slices wait with `b`, where nobody but the cell of `a` (and tapes) shows the memory, which is found
+   `a[key] = b` and `a[key] op= b` of integers and slices wait with `b`, where only the cell of `a` (and tapes) shows the memory. That is found
    by counting its references (`putting.h`). The cell waits for a tape of its own (`PUT`, `puts.h`) whose sources are the value and, if that waits as
    well, the array as it was; what is read of it afterwards (a part is known by its place, `Chain.place`) waits for that tape. A tape depends on older
-   ones alone (`serial`): before a write is made what is older and reads the place is computed. When the value's tape runs and nobody else wants the
-   value, its blocks are put where they are to lie (`Target`), without memory between; else, and where that would keep other threads of the program
-   waiting for half a millisecond, it is copied. What names had by then is not stored if they have gone; what nobody reads any more is not written. */
+   ones alone (`serial`): before a write is made what is older and reads the place is computed. When the value's tape runs and nothing else wants the
+   value, its blocks are put where they are to lie (`Target`), without memory between. Else, and where that would keep other threads of the program
+   waiting for half a millisecond, it is copied. What names had by then is not stored if they have gone; what is not read any more is not written. */
 
 #ifndef LAZYNP_PUTTING_H
 #define LAZYNP_PUTTING_H
@@ -31,7 +31,8 @@ static void met_count(Met* met, PyArrayObject* x) {
     else if (IS_RAW(x) && ((Raw*)x)->holds == met->memory && ((Raw*)x)->seen++ == 0) met->held++;
 }
 static void met_check(Met* met, PyArrayObject* x) {
-    if (x && (PyObject*)x != met->memory && IS_RAW(x) && ((Raw*)x)->holds == met->memory && Py_REFCNT(x) != ((Raw*)x)->seen) met->held = -1, met->memory = NULL; /* somebody else has the view */
+    /* whether the view has another reference */
+    if (x && (PyObject*)x != met->memory && IS_RAW(x) && ((Raw*)x)->holds == met->memory && Py_REFCNT(x) != ((Raw*)x)->seen) met->held = -1, met->memory = NULL;
 }
 
 static void met_walk(Met* met, void (*visit)(Met*, PyArrayObject*), PyArrayObject* one, PyArrayObject* two) {
@@ -42,7 +43,7 @@ static void met_walk(Met* met, void (*visit)(Met*, PyArrayObject*), PyArrayObjec
     }
 }
 
-/* Whether nobody but tapes and the cell `a` shows the memory of `x`, which is what `a` shows; `part`: the view of it that an operation has at hand, or NULL. */
+/* Whether only tapes and the cell `a` show the memory of `x`, which is what `a` shows; `part`: the view of it that an operation already has, or NULL. */
 static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
     PyObject* owner = owner_of((PyObject*)a);
     PyArrayObject* parts = part && !WAITS(part) ? (PyArrayObject*)part->base : NULL;
@@ -50,7 +51,7 @@ static int shown_by_one(Cell* a, PyArrayObject* x, Cell* part) {
     if (a->readonly != Py_False || a->lent || a->writers || (part && part->lent) || !is_writable(x)) return 0;
     if (IS_RAW(x) ? FIELDS(x)->base != NULL : !PyArray_CheckExact(x)) return 0;
     if (IS_RAW(met.memory)) {
-        if (((Raw*)met.memory)->fields.base) return 0; /* somebody was shown it */
+        if (((Raw*)met.memory)->fields.base) return 0; /* other code was shown it */
     } else {
         PyArrayObject_fields* of = (PyArrayObject_fields*)met.memory;
         if (!PyArray_CheckExact(met.memory) || of->base || of->weakreflist || of->_buffer_info || !(of->flags & NPY_ARRAY_OWNDATA)) return 0;
@@ -108,7 +109,7 @@ static int put_fits(PyArrayObject* x, const Place* at, PyObject* value) {
 }
 
 /* Have `value`, which fits, written into a place of `x`, which `a` shows, later: whether that was recorded.  `there`: an array that shows the place, or NULL; `passing`: references to
-   the value that go with the statement.  `now`: who calls makes the write at once; nobody else finds it, and what others record until then reads what was there before. */
+   the value that go with the statement.  `now`: the caller makes the write at once; no other code finds it; what is recorded until then reads what was there before. */
 static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value, PyArrayObject* there, int passing, int now) {
     Chain *from = CHAIN_OF(value), *self;
     PyArrayObject* to;
@@ -145,14 +146,14 @@ static int put_made(Cell* a, PyArrayObject* x, const Place* at, PyObject* value,
     return 1;
 }
 
-/* The same where nobody but the cell `a` shows the memory.  `part`: see `shown_by_one`.  No code of a program's runs, nor has since the place was looked at. */
+/* The same where only the cell `a` shows the memory.  `part`: see `shown_by_one`.  No code of a program's runs, nor has since the place was looked at. */
 static int put_recorded(Cell* a, const Place* at, PyObject* value, Cell* part, PyArrayObject* there) {
     PyArrayObject* x = put_place(a);
     return x && size_of(x) <= limit_now() && put_fits(x, at, value) && shown_by_one(a, x, part) && put_made(a, x, at, value, there, 0, 0);
 }
 
 /* Compute `value`, which waits and fits, into a place of `to`, what a large array `a` shows of memory that is its own: whether that was done; 0, perhaps with an exception.  `passing`:
-   whether nobody but the statement has the value. */
+   whether only the statement has the value. */
 static int large_put(PyObject* a, PyArrayObject* to, const Place* at, PyObject* value, int passing) {
     PyObject *cell, *there = shown_at(to, at->ndim, at->dims, at->strides, at->data);
     Cell* written;

@@ -166,7 +166,7 @@ static PyArrayObject* joined_by_loops(Chain* self) {
     return made;
 }
 
-/* `concatenate([...])` and `concatenate([...], axis)`; the list becomes a tuple, which nobody changes. */
+/* `concatenate([...])` and `concatenate([...], axis)`; the list becomes a tuple, which is immutable. */
 static int joined_call(Call* call, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     npy_intp dims[AXES], length = 0;
     PyObject** items = PySequence_Fast_ITEMS(args[0]);

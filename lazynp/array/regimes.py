@@ -8,7 +8,7 @@ what exists have decided already, and are only read again.
 # its line, a GPU, the switch), and of a pending one how it would run: by a new plan or one from the cache, in the NumPy tier or compiled,
 # because one run is large, programs of its kind came often, there is code for it, it is too small; and after how many more runs it will
 # be compiled. `python -m lazynp --report` counts the same by line: how many operations were recorded on a tape, or as a graph, and
-# how many were computed at the call, and how its runs went. Nobody else pays for it: to count, the slots of the array class and the
+# how many were computed at the call, and how its runs went. No other program pays for it: to count, the slots of the array class and the
 # pointers of functions are exchanged for others (`counting.h`), which takes some microseconds an operation; a run asks one attribute. Of
 # functions that call others only the outermost is counted, and views of pending values are no operations.
 

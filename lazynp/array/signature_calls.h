@@ -267,7 +267,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         }
         if (!arrays) return NULL;
     }
-    for (Py_ssize_t k = self->arrays == SEQUENCE; k < total; k++) /* lists of numbers become tuples, which nobody changes */
+    for (Py_ssize_t k = self->arrays == SEQUENCE; k < total; k++) /* lists of numbers become tuples, which are immutable */
         if (PyList_CheckExact(args[k]) && is_list_of_numbers(args[k])) {
             if (args != own) memcpy(own, args, (size_t)total * sizeof(PyObject*)), args = own;
             if ((own[k] = copies[k] = PyList_AsTuple(args[k])) == NULL) goto done;

@@ -41,7 +41,7 @@ static inline int word_add(Words* to, uint64_t word) {
     return 1;
 }
 
-/* An argument that is no array, by its value; 0 where it is none that nobody changes. */
+/* An argument that is no array, by its value; 0 where it is none of the immutable ones. */
 static int constant_add(Words* to, PyObject* x, int depth) {
     double real;
     uint64_t bits;
@@ -163,7 +163,7 @@ static void signatures_forget(void) {
     }
 }
 
-/* Have NumPy's function say what it gives, and note it; -1 with an exception that nobody foresaw.  `given` (taken over): the arguments, with arrays of ones. */
+/* Have NumPy's function say what it gives, and note it; -1 with an unexpected exception.  `given` (taken over): the arguments, with arrays of ones. */
 static int signature_learn(const Words* of, PyObject* function, PyObject* given, PyObject* names) {
     PyObject *found = given ? PyObject_CallFunctionObjArgs(layout_method, function, given, names ? names : Py_None, NULL) : NULL, *dims;
     Signature* made = found ? signature_note(of, given) : NULL;
@@ -179,7 +179,7 @@ static int signature_learn(const Words* of, PyObject* function, PyObject* given,
     return made ? 0 : -1;
 }
 
-/* Note what a call gave that was made at once; `call`: its operands.  An exception is nobody's. */
+/* Note what a call gave that was made at once; `call`: its operands.  An exception is cleared. */
 static void signature_watch(const Words* of, const Call* call, PyObject* constants, PyObject* found) {
     PyArrayObject* x = Py_TYPE(found) == array_type && !WAITS(found) ? memory_of(found) : NULL;
     Signature* made = signature_note(of, constants);

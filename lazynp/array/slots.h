@@ -52,7 +52,7 @@ static PyObject* get_flat(PyObject* a, PyArrayObject* x) { return x || (x = stor
 typedef struct {
     PyGetSetDef definition;
     attribute fast;
-    int of_memory; /* asks for more than shape, strides and dtype: 1 of memory at hand, 2 of that of large arrays and their parts, too */
+    int of_memory; /* asks for more than shape, strides and dtype: 1 of small arrays' memory, 2 of that of large arrays and their parts, too */
     PyObject* slow; /* the property of the class */
 } Attribute;
 
@@ -88,7 +88,7 @@ static int attribute_set(PyObject* a, PyObject* value, void* closure) {
     return Py_TYPE(of->slow)->tp_descr_set(of->slow, a, value);
 }
 
-/* An attribute of the class of arrays that looks at memory at hand first, and then asks `slow`, a property. */
+/* An attribute of the class of arrays that looks at existing memory first, and then asks `slow`, a property. */
 static PyObject* attribute_of(PyTypeObject* type, int k, PyObject* slow, const char* doc) {
     Attribute* of = &attributes[k];
     Py_XSETREF(of->slow, Py_NewRef(slow));

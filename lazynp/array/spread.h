@@ -1,7 +1,7 @@
 /* Variances and standard deviations of float64, and whether numbers are close: NumPy's steps, without the way through its functions.
 
    In: arrays, and an axis or none.  Out: what `numpy.var` and `numpy.std` compute of one, to the bit: the sum, the mean, the squares of what is apart
-   from it, their sum; what `numpy.allclose` says of two.  Promise: where a floating-point error is raised that somebody minds, or where it is not plain,
+   from it, their sum; what `numpy.allclose` says of two.  Promise: where a floating-point error is raised that is not ignored, or where it is not plain,
    there is no result. */
 
 #ifndef LAZYNP_SPREAD_H
@@ -61,7 +61,7 @@ static void close_each(const double* x, npy_intp sx, const double* y, npy_intp s
 }
 
 #define CLOSE_PIECE 1024
-/* What `numpy.isclose` (`all`: `allclose`) says of arrays at hand, of an array and a number, or of two numbers; NULL, perhaps without an exception, where NumPy
+/* What `numpy.isclose` (`all`: `allclose`) says of arrays in memory, of an array and a number, or of two numbers; NULL, perhaps without an exception, where NumPy
    has to see to it. */
 static PyObject* close_of(PyObject* a, PyObject* b, double rtol, double atol, int all) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b), *like = x ? x : y, *made = NULL;

@@ -229,7 +229,7 @@ static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
     return 1;
 }
 
-/* Whether nobody but the cell has the memory, nor waits for its value: then nothing that waits reads it. */
+/* Whether nothing but the cell has the memory, nor waits for its value: then nothing that waits reads it. */
 static inline int is_unread(const Cell* a, PyArrayObject* x) {
     if (Py_REFCNT(x) != 1 || a->readers || a->view != Py_None) return 0;
     return IS_RAW(x) ? is_bare(x) : Py_TYPE(x) == &PyArray_Type && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA);
@@ -290,7 +290,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     if (x == NULL && is_large(a) && (y || is_number(value)) && ((Cell*)a)->readonly == Py_False) {
         PyArrayObject* memory;
         Cell* root;
-        int own; /* places are written in large memory that nobody else sees as they are in small */
+        int own; /* places are written in large memory that nothing else sees as they are in small */
         x = large_memory(a, &root, &memory, &own);
         if (x && (!own || is_basic(key))) x = NULL;
         if (x) PyArray_ENABLEFLAGS(x, NPY_ARRAY_WRITEABLE);

@@ -345,7 +345,7 @@ static PyArrayObject* rows_waiting(Chain* item, Reduction* of, int spread) {
     for (int k = 0; k < self->steps; k++) {
         if (self->at[k].cell == NULL) continue;
         if ((k != summed || Py_REFCNT(cell) > 2) && (made[k] = raw_new(self->ndim, self->dims, self->at[k].step.out, self->size)) == NULL) goto over;
-        outs.to[k] = made[k] ? PyArray_BYTES(made[k]) : (char*)&run; /* of what nobody keeps each thread has its own */
+        outs.to[k] = made[k] ? PyArray_BYTES(made[k]) : (char*)&run; /* of what is not kept each thread has its own */
     }
     if ((found = raw_new(item->ndim, item->dims, item->at[0].step.out, item->size)) == NULL || !blocks_assign(self, &outs, block)) goto over;
     run.axis.to = PyArray_BYTES(found), run.stored = made[summed] ? PyArray_BYTES(made[summed]) : NULL;
@@ -380,7 +380,7 @@ over:
     return found;
 }
 
-/* The sum of more than LONGEST elements that a tape's step computes, which nobody has but the caller of its sum, who lets it go; what else somebody has of the
+/* The sum of more than LONGEST elements that a tape's step computes, which only the caller of its sum has, and lets go.  What else is wanted of the
    tape is computed with it.  0, perhaps with an exception, where the step is to be computed first. */
 static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     Chain* self = CHAIN_OF(x);

@@ -1,13 +1,13 @@
 /* Computing a tape: all steps in one pass, one by one, or by machine code; cells get their values.
 
-   In: a tape whose operands lie in memory.  Out: the values of its cells.  Promise: what nobody holds lies in no memory; what raised an error is told at the line that recorded it, and
-   fails no other value.
+   In: a tape whose operands lie in memory.  Out: the values of its cells.  Promise: what no cell holds lies in no memory; what raised an error is told at the line
+   that recorded it, and fails no other value.
 
-   Where a step raises a floating-point flag that somebody minds, the block's work is thrown away and the tape is computed step by step, to find out
+   Where a step raises a floating-point flag that the program minds, the block's work is thrown away. The tape is then computed step by step, to find out
    which one, and to tell. The only step of a tape whose result lies where a dying operand did cannot be repeated: it tells of its errors directly
    (`tapes.raised`).
 
-   The result of a tape, from 64 KB on, lies where an operand does that nobody but the tape has (`is_left`, `memory_left`): `a += b; a *= c` is one
+   The result of a tape, from 64 KB on, lies where an operand does that only the tape has (`is_left`, `memory_left`). So `a += b; a *= c` is one
    pass over `a` and no memory, and so is `x = x * 0.5 + 1`. From then on nothing can be computed again, so errors are collected step by step and told
    when all is there; machine code computes a block beside and copies it, if it raised none; no other thread of the program runs meanwhile (an operand
    half written would be seen by who asks for the value, and by a child). */
@@ -60,7 +60,7 @@ static int sources_settle(Chain* self) {
     return 0;
 }
 
-/* What somebody has, and what that reads. */
+/* The steps that cells hold, and what those read. */
 static void outs_of(const Chain* self, Outs* outs) {
     const StepAt* at = self->at;
     outs_begin(outs);
@@ -77,7 +77,7 @@ static int all_wanted(const Chain* self, const Outs* outs) {
     return 1;
 }
 
-/* Let steps go that nobody wants: those that are left are what machine code is made of. */
+/* Let steps go that are not wanted: those that are left are what machine code is made of. */
 static void steps_drop(Chain* self, Outs* outs) {
     PyCodeObject* gone[CHAIN_STEPS];
     int to[CHAIN_STEPS], count = 0, others = 0;
@@ -124,7 +124,7 @@ static int lies_in_order(PyArrayObject* x, const char* order) {
     return same_lengths(PyArray_STRIDES(x), strides, PyArray_NDIM(x));
 }
 
-/* Whether nobody but this tape, which is computed by nobody else, has the memory of an operand: the result of an operation on its elements may lie there. */
+/* Whether only this tape, which no other run computes, has the memory of an operand: the result of an operation on its elements may lie there. */
 static int is_left(const Chain* self, PyArrayObject* x, int type) {
     if (Py_REFCNT(x) != 1 || PyArray_TYPE(x) != type || !PyArray_ISBEHAVED(x) || self->users != 1 || size_of(x) * PyArray_ITEMSIZE(x) < REUSED_FROM) return 0;
     if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim)) return 0;
@@ -195,7 +195,7 @@ static PyArrayObject* memory_left(const Chain* self, const Outs* outs, int k) {
     return NULL;
 }
 
-/* What takes so long that handlers of signals run meanwhile lies in memory of its own, where nobody sees it half written; 0 where memory is short. */
+/* What takes so long that handlers of signals run meanwhile lies in memory of its own, where it is not seen half written; 0 where memory is short. */
 static int outs_apart(const Chain* self, Outs* outs, PyArrayObject** made) {
     for (int k = 0; k < self->steps; k++) {
         if (!outs->given[k] && !outs->is_over[k]) continue;
@@ -365,7 +365,7 @@ static void views_follow(Cell* cell) {
             Py_XINCREF(array ? PyArray_DESCR(array) : NULL);
             made = array ? (PyArrayObject*)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(array), self->ndim, self->dims, self->strides, PyArray_BYTES(array) + self->offset, PyArray_FLAGS(array), NULL) : NULL;
             if (made == NULL || PyArray_SetBaseObject(made, (PyObject*)array) < 0) {
-                PyErr_Clear(); /* memory is short: it is tried again when somebody asks for the view */
+                PyErr_Clear(); /* memory is short: it is tried again when the view is asked for */
                 Py_XDECREF(made ? (PyObject*)made : (PyObject*)array);
                 continue;
             }
@@ -419,7 +419,8 @@ static PyObject* cell_bound(Chain* self, int k, PyArrayObject* made) {
     return NULL;
 }
 
-/* Let the cell of a large result have it as a value of a node like others.  Nobody sees the memory before: what showed it would see no later write, and could write what a node holds. */
+/* Let the cell of a large result have it as a value of a node like others.  The memory is not shown before: what showed it would see no later
+   write, and could write what a node holds. */
 static int ready_settle(Chain* self) {
     PyObject *large = chain_large(self->array[0]), *memory = Py_NewRef((PyObject*)self->array[0]);
     Cell* cell = self->at[0].cell;

@@ -49,8 +49,8 @@ static int any_too_costly(PyObject* const* args, Py_ssize_t n) {
     return 0;
 }
 
-/* Whether a function has lazynp's own bits of this operand: it has many elements, of a type that is computed as one of the polynomials' types, and nobody minds
-   underflow, of which they raise no flag.  The same for all forms of a call. */
+/* Whether a function has lazynp's own bits of this operand: it has many elements, of a type that is computed as one of the polynomials' types.  The
+   error state must ignore underflow, of which they raise no flag.  The same for all forms of a call. */
 static int own_applies(const Ufunc* self, PyObject* x) {
     PyArrayObject* memory;
     npy_intp size;
@@ -132,7 +132,7 @@ static PyObject* number_call(Ufunc* self, PyObject* const* args, Py_ssize_t n) {
 
 static PyObject* call_name; /* of the method in Python */
 
-/* A function of much memory by a loop of the kernels'; NULL, without an exception, where there is none, or it raises an error that somebody is told of. */
+/* A function of much memory by a loop of the kernels'; NULL, without an exception, where there is none, or it raises an error that is not ignored. */
 static PyObject* kernels_call(Loops* loops, PyObject* const* args, PyArrayObject* x, PyArrayObject* y, int nin) {
     PyObject *found, *plain[2] = {x ? (PyObject*)x : args[0], y ? (PyObject*)y : nin == 2 ? args[1] : NULL};
     PyArrayObject* arrays[2] = {x, y};
@@ -157,7 +157,7 @@ static PyObject* own_call(Ufunc* self, PyObject* x, int records) {
     return wrapped(found);
 }
 
-/* Nobody who wants to see a list that stands beside it. */
+/* An operand of no class that wants to see a list that stands beside it. */
 #define PLAIN_OPERAND(X) (Py_TYPE(X) == array_type || IS_LIKE(X) || is_number(X))
 
 static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);

@@ -2,8 +2,8 @@
 
    In: a function and its data, and how many threads may come.  Out: the function has run on the calling thread and on up to as many others as
    were asked for, and all of them are done.  The function claims pieces from a counter in its data, so it does not matter how many come: one is
-   enough.  Promise: no thread starts before somebody asks; they know nothing of Python and take no signal; the calling thread never waits for one
-   that has not begun; a call from inside a piece, or while the threads work for somebody else, is the calling thread's alone, and so is
+   enough.  Promise: no thread starts before a call wants one; they know nothing of Python and take no signal; the calling thread never waits for one
+   that has not begun; a call from inside a piece, or while the threads work for another call, is the calling thread's alone, and so is
    every call in a child after `fork`; threads that spin when the process ends do no harm.  While the program has something compiled beside it, the
    last core is left to the compiler (`workers_spare`): what it makes takes a quarter of the time of what runs meanwhile. */
 
@@ -31,7 +31,7 @@ typedef void (*Body)(void* data);
 static struct {
     uint64_t gate APART;
     int left APART;   /* helpers that are done */
-    int busy APART;   /* somebody's pieces are in work */
+    int busy APART;   /* the pieces of a call are in work */
     int parked APART; /* helpers that sleep */
     Body body APART;
     void* data;
@@ -58,7 +58,7 @@ static inline void workers_pause(void) {
 
 /* Wake as many as are wanted. */
 static void workers_wake(int wanted, int asleep) {
-    pthread_mutex_lock(&workers_lock); /* nobody is between looking at the gate and sleeping */
+    pthread_mutex_lock(&workers_lock); /* no helper is between looking at the gate and sleeping */
     pthread_mutex_unlock(&workers_lock);
     if (wanted < asleep) while (wanted--) pthread_cond_signal(&workers_called);
     else pthread_cond_broadcast(&workers_called);

@@ -143,7 +143,8 @@ static NOT_INLINED int large_owned(PyObject* a, npy_intp size, int lent) {
     return owned;
 }
 
-/* `a[key] = value` in a large array that nobody else sees, of a number or of elements that exist (`y`; `lent`: in memory that may change, which is read now): 1 when done, 0 for Python to do, -1. */
+/* `a[key] = value` in a large array that nothing else sees, of a number or of elements that exist (`y`; `lent`: in memory that may change, which is
+   read now): 1 when done, 0 for Python to do, -1. */
 static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObject* y, int lent) {
     PyArrayObject *to, *memory;
     PyObject* found;
