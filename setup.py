@@ -20,7 +20,7 @@ SOURCES = {
         "cell.h", "numbers.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "compiled.h", "polynomials.h",
         "inner_loops.h", "direct.h", "products.h", "rows.h", "row_loops.h", "ordered.h", "loops.h", "chain.h", "lag.h", "passes.h",
         "frames.h", "hot.h", "tape_values.h", "puts.h", "computing.h", "casts.h", "operands.h", "chains.h", "writes.h", "truths.h",
-        "compress.h", "choosing.h", "searching.h", "memory_read.h", "operators.h", "subscripts.h", "iteration.h", "slots.h", "items.h",
+        "compress.h", "choosing.h", "nonzero.h", "searching.h", "memory_read.h", "operators.h", "subscripts.h", "iteration.h", "slots.h", "items.h",
         "putting.h", "attributes.h", "sums.h", "spread.h", "extremes.h", "made.h", "signatures.h", "function_table.h", "at_call.h",
         "lists.h", "asked.h", "answers.h", "recorded_calls.h", "signature_calls.h", "function_calls.h", "ufunc_calls.h", "functions.h",
         "programs.h", "counting.h",

@@ -28,6 +28,7 @@ cdef extern from "Python.h":
 
 cdef extern from "counting.h":
     object stable_order_of(object x, int axis)
+    object positions_apart(object x)
     ctypedef struct Loops:
         PyObject* ufunc
         int costly
@@ -653,6 +654,11 @@ def read_chosen(memory, mask):
 def write_chosen(memory, mask, values):
     """Do ``memory[mask] = values``, of arrays of NumPy's; tells whether it did."""
     return bool(chosen_put(memory, mask, values))
+
+
+def positions(x):
+    """Return where an array of NumPy's is not zero, an array of its own for each axis; None where NumPy has to say."""
+    return positions_apart(x)
 
 
 def stable_order(x, int axis):

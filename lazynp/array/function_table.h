@@ -9,6 +9,7 @@
 #include "attributes.h"
 #include "extremes.h"
 #include "made.h"
+#include "nonzero.h"
 #include "searching.h"
 #include "signatures.h"
 #include "spread.h"
@@ -106,6 +107,7 @@ static PyObject* direct_argmin(PyArrayObject* x) { return position_of(x, 0); }
 static PyObject* direct_nonzero(PyArrayObject* x) { /* positions are many where the array is large */
     PyObject *before, *found;
     if (PyArray_NDIM(x) == 0) return NULL;
+    if ((found = positions_of(x, 0)) || PyErr_Occurred()) return found;
     before = pool_begin(size_of(x) * (npy_intp)sizeof(npy_intp));
     found = PyArray_Nonzero(x);
     pool_end(before);

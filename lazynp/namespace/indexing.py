@@ -338,7 +338,11 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
 def positions(x: arrays.ndarray) -> Sequence[Any]:
     """Find where an array is not zero, an index array per axis: NumPy's, or ours on the GPU that the array belongs to."""
     found = None if devices.gpus is None else devices.gpus.positions(x)
-    return np.nonzero(arrays.host(x, "mask shape")) if found is None else found
+    if found is not None:
+        return found
+    memory = arrays.host(x, "mask shape")
+    found = core.positions(memory)
+    return np.nonzero(memory) if found is None else found
 
 
 def _buffer_of(x: arrays.ndarray) -> Any:
