@@ -71,6 +71,18 @@ static int draw_now(Function* self, PyObject* const* args, Py_ssize_t n, PyObjec
     return 0;
 }
 
+/* A view that a function of NumPy's makes, of a large array that exists or a part of one; NULL, perhaps without an exception, where it is not one. */
+static PyObject* view_answer(Function* self, PyObject* const* args, Py_ssize_t n) {
+    Called call = {self->theirs, args, n};
+    PyObject* found;
+    if (n == 0 || n > CALLED_MOST || Py_TYPE(args[0]) != array_type || (memory_of(args[0]) && !is_part(args[0]))) return NULL;
+    for (Py_ssize_t k = 1; k < n; k++)
+        if (!PyLong_CheckExact(args[k]) && args[k] != Py_None) return NULL;
+    found = large_view(args[0], view_called, &call, 0);
+    if (found && self->recorded == DIAGONALS) Py_SETREF(((Cell*)found)->readonly, Py_NewRef(Py_True));
+    return found;
+}
+
 /* What a function gives whose arguments lie in memory. */
 static PyObject* ufunc_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names);
 static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
@@ -96,6 +108,8 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             if (found || PyErr_Occurred()) return found;
         }
     }
+    if (self->views && self->recorded && names == NULL && (found = view_answer(self, args, n))) return found;
+    if (PyErr_Occurred()) return NULL;
     switch (self->kind) {
         case ANY:
         case NUMBERS:

@@ -31,6 +31,20 @@ typedef struct {
     Py_ssize_t n;
 } Lengths;
 static PyObject* view_reshaped(PyArrayObject* x, const void* with) { return reshaped(x, ((const Lengths*)with)->lengths, ((const Lengths*)with)->n); }
+#define CALLED_MOST 6 /* arguments */
+/* A function of NumPy's, and its arguments, of which the first is the array. */
+typedef struct {
+    PyObject* function;
+    PyObject* const* args;
+    Py_ssize_t n;
+} Called;
+static PyObject* view_called(PyArrayObject* x, const void* with) {
+    const Called* call = with;
+    PyObject *args[CALLED_MOST] = {(PyObject*)x}, *found;
+    memcpy(args + 1, call->args + 1, (size_t)(call->n - 1) * sizeof(PyObject*));
+    if ((found = PyObject_Vectorcall(call->function, args, (size_t)call->n, NULL)) == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python words it */
+    return found;
+}
 static PyObject* view_direct(PyArrayObject* x, const void* with) { return (*(const Direct*)with)(x); }
 
 /* The values of `x` as a dtype of ours; NULL as for `reshaped`. */

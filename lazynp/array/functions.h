@@ -101,7 +101,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
     made->op = -1, made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->kernels = kernels, made->misses = made->skipped = 0;
-    made->views = kind == RESHAPE || direct == direct_ravel || direct == direct_transpose || direct == direct_squeeze || recorded == EXPANDS || recorded == SWAPS_AXES || recorded == FLIPS;
+    made->views = kind == RESHAPE || direct == direct_ravel || direct == direct_transpose || direct == direct_squeeze || recorded == EXPANDS || recorded == SWAPS_AXES || recorded == FLIPS || recorded == SHOWS || recorded == DIAGONALS;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
     made->least = least;

@@ -124,6 +124,68 @@ def test_a_path_gives_a_part_its_place(shape: tuple[int, ...]) -> None:
         assert np.array_equal(found, part)
 
 
+VIEWS: dict[str, Any] = {
+    "flip": lambda xp, x: xp.flip(x), "flip an axis": lambda xp, x: xp.flip(x, -1), "flipud": lambda xp, x: xp.flipud(x),
+    "fliplr": lambda xp, x: xp.fliplr(x), "swapaxes": lambda xp, x: xp.swapaxes(x, 0, 1), "swapped": lambda xp, x: x.swapaxes(0, -1),
+    "moveaxis": lambda xp, x: xp.moveaxis(x, 0, -1), "rollaxis": lambda xp, x: xp.rollaxis(x, 1), "diagonal": lambda xp, x: xp.diagonal(x),
+    "diagonal of an array": lambda xp, x: x.diagonal(1), "diagonal below": lambda xp, x: xp.diagonal(x, -2, 1, 0), "T": lambda xp, x: x.T,
+    "rows": lambda xp, x: x[1:-1], "columns": lambda xp, x: x[:, ::2], "no axis": lambda xp, x: xp.swapaxes(x, 0, 9),
+    "one axis twice": lambda xp, x: xp.diagonal(x, 0, 1, 1), "no axis to flip": lambda xp, x: xp.flip(x, 7),
+    "trace": lambda xp, x: xp.trace(x, 1),
+}  # fmt: skip
+
+
+def outcome(call: Any, xp: Any, x: Any) -> Any:
+    try:
+        return call(xp, x)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def check_views(ours: Any, theirs: Any) -> None:
+    if isinstance(theirs, tuple):
+        assert ours == theirs
+        return
+    assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-13)
+    if theirs.ndim:
+        assert ours.flags.writeable == theirs.flags.writeable
+        assert ours.strides == theirs.strides
+
+
+@pytest.mark.parametrize("made", ["exists", "waits", "computed"])
+@pytest.mark.parametrize("seed", range(60))
+def test_views_of_views_by_numpys_functions(seed: int, made: str) -> None:
+    rng = random.Random(seed)
+    theirs = np.random.default_rng(seed).random([(20, 30), (30, 20), (25, 25), (10, 8, 9)][seed % 4])
+    ours = lazynp.array(theirs)
+    if made == "exists":
+        lazynp.realize(ours)
+    else:
+        ours, theirs = ours * 2 + 1, theirs * 2 + 1
+    if made == "computed":
+        lazynp.realize(ours)
+    first = ours, theirs
+    for _ in range(rng.randint(1, 3)):
+        call = VIEWS[rng.choice(list(VIEWS))]
+        found = outcome(call, lazynp, ours), outcome(call, np, theirs)
+        check_views(*found)
+        if isinstance(found[1], tuple) or not found[1].ndim:
+            break
+        ours, theirs = found
+        if theirs.ndim < 2:
+            break
+    if theirs.flags.writeable:
+        ours[0] = theirs[0] = 7
+        check_views(*first)
+    else:
+        with pytest.raises(ValueError, match="read-only"):
+            ours[0] = 7
+    first[0][1:] += 1
+    first[1][1:] += 1
+    check_views(ours, theirs)
+
+
 def test_small_products_of_large_operands_are_computed_at_the_call() -> None:
     a = np.arange(1200.0).reshape(40, 30)
     b = np.arange(30.0)

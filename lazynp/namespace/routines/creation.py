@@ -484,12 +484,12 @@ _SQUARE = np.empty((1, 1))  # by which NumPy tells what it refuses: an offset is
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     """Add up a diagonal; see :func:`numpy.trace`."""
-    from lazynp.namespace.ufunc.reductions import sum as sum_
     from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, need_array
 
     need_array(out, NO_ARRAY)
     _SQUARE.trace(offset)
-    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+    public = fallback.users()
+    return public.sum(public.diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 # Grids ----------------------------------------------------------------------------------------------------------------------

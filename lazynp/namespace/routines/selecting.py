@@ -255,7 +255,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     at = _asarray(indices) if isinstance(indices, np.ndarray) or type(indices) is ndarray else _asarray(indices, INT64)
     if type(at) is not ndarray or not np.can_cast(at.dtype, INT64, "same_kind"):
         raise TypeError(f"Cannot cast array data from {at.dtype!r} to dtype('int64') according to the rule 'same_kind'")
-    x = view_reshape(a, (-1,)) if axis is None else a
+    x = a if axis is not None or a.ndim == 1 else a.reshape(-1)
     if not x.ndim:
         x = view_reshape(x, (1,))
     axis = 0 if axis is None else ax.one(axis, x.ndim, beyond=ValueError)
@@ -271,6 +271,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         if at.dtype == BOOL:
             at = wrap(cast(node_of(at), INT64))
         found = x[(slice(None),) * axis + (at,)]
+        if out is None and type(found) is ndarray:
+            return found
         node = node_of(found)
     else:
         node = gathered(node_of(x), _limited(cast(node_of(at), INT64), n, mode), axis)
