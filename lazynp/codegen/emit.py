@@ -1,6 +1,6 @@
 """The statements of a loop nest: scopes, operands, scalars.
 
-In: a ``Body`` (what one iteration computes).  Out: the statements of the block at hand; which loops are around it is arranged by ``nest``
+In: a ``Body`` (what one iteration computes).  Out: the statements of the current block; which loops are around it is arranged by ``nest``
 or ``grid``, and how reductions combine by ``reduce``.
 Promise: a value is computed at the loop level it belongs to, once a pass; dear values that a later pass over the same axis needs again are
 staged in scratch; extents, strides, offsets and scalars are arguments, so that one kernel serves every shape of its pattern.
@@ -93,7 +93,7 @@ class Emitter:
         self.stages: dict[Value, Stage] = {}
         self.tokens: list[object] = [None] * (len(body.main) + 1)
         self.integer_names: dict[Any, Operand] = {}
-        self.assumed: dict[Guard, bool] = {}  # conditions whose outcome is known in the loop at hand
+        self.assumed: dict[Guard, bool] = {}  # conditions whose outcome is known in the current loop
         self.piece: tuple[int | None, int] = (None, 1)  # which of how many pieces of its loop this is
         self.mask: tuple[Range, Operand] | None = None  # a range and where in its loop there is something to load
         self.count = 0
@@ -181,7 +181,7 @@ class Emitter:
 
     @contextmanager
     def shared_scope(self) -> Any:
-        """A scope of its own in the block at hand: what depends on a range bound in it is not shared with what follows."""
+        """A scope of its own in the current block: what depends on a range bound in it is not shared with what follows."""
         self.scopes.append(Scope(self.scopes[-1].statements))
         yield
         self.scopes.pop()

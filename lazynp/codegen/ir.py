@@ -212,7 +212,7 @@ class Kernel(Record):
     scalars: list[DType] = field(factory=list)
     integers: int = 0
     flags: int = 0
-    errors: int = ALL & ~UNDER  # bits of the floating-point errors that somebody wants to hear of
+    errors: int = ALL & ~UNDER  # bits of the floating-point errors that are to be reported
 
 
 class Launch(Record):

@@ -30,7 +30,7 @@ class KernelItem(Record):
     body: Body
     reads: list[int]
     writes: list[int]
-    dead: list[int] = field(factory=list)  # entries whose buffers nobody needs after this
+    dead: list[int] = field(factory=list)  # entries whose buffers are not needed after this
     updates: list[Update] = field(factory=list)
     taken: dict[int, int] = field(factory=dict)  # written entry -> dying one whose memory it takes
     code: ir.Kernel = field(factory=ir.Kernel)
@@ -54,7 +54,7 @@ class Schedule(Record):
     """A schedule is what runs, in order.
 
     ``peak_bytes`` are those of temporaries and outputs, if every buffer is freed when it dies; ``claims`` the inputs that would be written
-    in place if nobody else holds them.
+    in place if there is no other reference to them.
     """
 
     program: Program

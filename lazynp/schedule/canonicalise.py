@@ -131,7 +131,7 @@ class Program(Record):
     outputs: tuple[int, ...]
     constants: list[Any] = field(factory=list)  # scalar parameters that belong to the structure, after the user's
     origins: list[int] = field(factory=list)  # entry -> entry of the canonical form (empty: the same)
-    errors: int = 0  # bits of the floating-point errors that somebody wants to hear of (``graph/errstate.py``)
+    errors: int = 0  # bits of the floating-point errors that are to be reported (``graph/errstate.py``)
 
     traced = False  # whether its extents are ``Size`` objects
 

@@ -1,7 +1,7 @@
 """Which inputs of a program are worth writing in place.
 
-In: a ``Program``.  Out: BUFFER entries.  Promise: sizes alone decide, the same for every backend; whether nobody else holds an input is
-found out when the program runs (``backends/common/ownership.py``).
+In: a ``Program``.  Out: BUFFER entries.  Promise: sizes alone decide, the same for every backend; whether an input has no other reference
+is found out when the program runs (``backends/common/ownership.py``).
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ SEGMENT_VALUES = 600  # scalar operations all pieces may have together
 SMALL_REDUCTION = 32  # a reduction over at most so many elements is unrolled (at most 32, the lanes); a kernel for each number of them
 SMALL_DEAR_REDUCTION = 8  # the same where each element is dear: its loop is better vectorised
 
-CLAIM_BYTES = 64 * 1024  # arrays from this size on are written in place where nobody else holds them: smaller ones are copied as fast
-CLAIM_SHARE = 0.5  # if at most this part is written: what is overwritten is saved first, in case somebody does
+CLAIM_BYTES = 64 * 1024  # arrays from this size on are written in place if no other reference exists: smaller ones are copied as fast
+CLAIM_SHARE = 0.5  # if at most this part is written: what is overwritten is saved first, in case one exists
 CLAIM_CONTESTS = 3  # claims in a row that were for nothing, after which copying is left to cost what it costs
 
 HELD_CAP = 1 << 50  # bytes, likewise

@@ -48,7 +48,7 @@ class Traced(Program):
 
 
 class Sized(Program):
-    """``template`` with ``numbers`` in its entries, which ``put`` puts there when somebody looks at them; of ``family``, if any."""
+    """``template`` with ``numbers`` in its entries, which ``put`` puts there when they are read; of ``family``, if any."""
 
     __slots__ = ("_made", "_put", "_template", "family", "numbers")
 

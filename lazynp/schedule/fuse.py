@@ -40,7 +40,7 @@ class Partition(Record):
     reasons: dict[int, str]  # entry -> why it was stored
 
 
-# Movements that a library can follow by itself: all but PAD, whose border is in nobody's memory.
+# Movements that a library can follow by itself: all but PAD, whose border is in no memory.
 CROWDED: Final = "the kernel needs many values at the same time already"
 
 def partition(program: Program, supported: Callable[[Program, int], bool], joined: int | None = None) -> Partition:
@@ -354,7 +354,7 @@ class _Fusion:
         self.walk.expand(kernel, e, point)
 
     def place_store(self, e: int) -> None:
-        """A STORE is a kernel over the written region; what it overwrites is a copy of the base, or the base where nobody else reads it."""
+        """A STORE is a kernel over the written region; what it overwrites is a copy of the base, or the base if nothing else reads it."""
         base, value = self.entries[e].src
         space = Space(self.offsets)
         kernel = Kernel(len(self.kernels), space.ranges(nontrivial(self.entries[value].shape)), space)

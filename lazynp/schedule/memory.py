@@ -1,6 +1,6 @@
 """Step 7: the life of buffers, and whose memory a result takes over.
 
-In: the items of a schedule in their order.  Out: for each item the entries that nobody needs after it; for each result of a kernel
+In: the items of a schedule in their order.  Out: for each item the entries that are not needed after it; for each result of a kernel
 whether it is written over something that dies there.  Promise: an element is overwritten only after everything that reads it has read
 it; what cannot be proved from the structure is left to a comparison of regions at run time (``Update``).
 """
@@ -44,7 +44,7 @@ class Edge(Row):
 class Update(Record):
     """A STORE of a kernel: what becomes of the rest of its base.
 
-    ``last``: nobody reads the base afterwards, so that the region can be written in the base's memory, unless one of ``reads``, which
+    ``last``: the base is not read afterwards, so that the region can be written in the base's memory, unless one of ``reads``, which
     the kernel itself makes, meets ``written``.  ``whole``: the kernel reads the old elements of the region where it writes the new
     ones, so a fresh memory needs all of the base; else what lies around the region is enough.
     """

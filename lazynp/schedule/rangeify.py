@@ -89,7 +89,7 @@ def nontrivial(shape: Shape) -> Shape:
 class Walk:
     """The points wanted of every entry, filled in from consumers to producers.
 
-    ``stored`` holds the entries that a kernel loads instead of computing them; whoever decides adds to it.
+    ``stored`` holds the entries that a kernel loads instead of computing them; the code that decides adds to it.
     """
 
     def __init__(self, program: Program, stored: Mapping[int, str]) -> None:

@@ -438,7 +438,7 @@ class CompiledPlan:
         return found
 
     def values(self, buffers: list[Buffer]) -> tuple[list[Buffer], int]:
-        """The outputs, and the floating-point errors of kernels that somebody wants to hear of; of a plan of kernels without parameters."""
+        """The outputs, and the floating-point errors of kernels that are to be reported; of a plan of kernels without parameters."""
         if self.kernels is None:
             return self.stepwise(buffers, [], [], None, [])
         found: tuple[list[Buffer], int] = self.kernels.run(buffers, [], [], self.target.threads() if self.threaded else 1, None)

@@ -1,9 +1,9 @@
 """Machine code kept between processes.
 
 In: a key (a hash of everything the code depends on) and bytes.  Out: the same bytes, later, perhaps in another process; or None.
-Promises: the directory belongs to the user and nobody else can write to it or put another in its place, or it is not used; what is read is
-a file of the user's own, no link and no device, and was checked against its
-checksum; a file is there whole or not at all; the size stays bounded; it may be deleted at any moment; nothing that goes
+Promises: the directory belongs to the user and no other user can write to it or put another in its place, or it is not used.  What is read
+is a file of the user's own, no link and no device, and was checked against its
+checksum.  A file is there whole or not at all; the size stays bounded; it may be deleted at any moment.  Nothing that goes
 wrong with files ever reaches the caller, code is then compiled again.
 
 ``LAZYNP_CACHE=0`` turns it off, ``LAZYNP_CACHE_DIR`` names another directory.
@@ -38,7 +38,7 @@ OTHERS: Final = 0o022
 # Windows keeps a profile's directories private itself, and has neither owner numbers nor modes to look at, nor names below a descriptor.
 BY_DESCRIPTOR: Final = os.open in os.supports_dir_fd
 DIRECTORY: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-# Nobody's FIFO is waited for, and no link is followed.
+# No FIFO is waited for, and no link is followed.
 READ: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 STALE_SECONDS: Final = 3600.0  # a temporary file older than this belongs to a process that died
 
@@ -221,7 +221,7 @@ class DiskCache:
             if BY_DESCRIPTOR and (status.st_uid != os.geteuid() or status.st_mode & OTHERS):
                 return b""
             content = os.read(descriptor, status.st_size)
-            # A look-up makes a file young again, so that eviction takes what nobody uses.
+            # A look-up makes a file young again, so that eviction takes what is not used.
             with contextlib.suppress(OSError):
                 os.utime(descriptor if os.utime in os.supports_fd else self._name(name))
             return content
@@ -264,7 +264,7 @@ def stamps(directory: str, names: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def digest(data: bytes) -> bytes:
-    """Return what stands for data: nobody finds other data with the same."""
+    """Return what stands for data: other data with the same cannot be found."""
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
@@ -283,7 +283,7 @@ def _close(descriptor: int, identity: tuple[int, int], same: Callable[..., bool]
 
 
 def _trusted(path: str) -> int:
-    """Open a directory that nobody else can write to, or exchange: its parents are looked at one after the other, from the root.
+    """Open a directory that no other user can write to, or exchange: its parents are looked at one after the other, from the root.
 
     Raises
     ------

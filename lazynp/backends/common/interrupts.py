@@ -6,8 +6,8 @@ what it raises stops the kernel at its next chunks, and the memory of the run is
 be raised in: LLVM's binding, whose objects do not survive that; it imports nothing there (``values/loading.py``).
 
 Python runs signal handlers in its main thread, between instructions of Python.  So there a long kernel is left to another thread, for which
-the main thread waits: that wait is interrupted.  Threads claim chunks by adding to a counter until it has reached the end, and whoever
-sets it behind the end stops them; each phase begins by setting its own to zero, so they are set again until the kernel is over.
+the main thread waits: that wait is interrupted.  Threads claim chunks by adding to a counter until it has reached the end, and a thread
+that sets it behind the end stops them; each phase begins by setting its own to zero, so they are set again until the kernel is over.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run(function: Callable[[int], None], block: array[int], counters: range) -> 
         function(address)
         return
     turn, done = allocate_lock(), allocate_lock()
-    over: list[bool] = []  # a handler may also raise when `done` was just acquired: then nobody releases it again
+    over: list[bool] = []  # a handler may also raise when `done` was just acquired: then it is not released again
 
     def kernel() -> None:
         function(address)
@@ -105,7 +105,7 @@ def _called(function: Callable[..., R], arguments: tuple[object, ...]) -> R:
     found: list[Any] = [None, None]
 
     def call() -> None:
-        # What is collected may run anybody's code, which may want a lock that the waiting thread has.
+        # What is collected may run any code, which may want a lock that the waiting thread has.
         collecting = gc.isenabled()
         gc.disable()
         try:

@@ -1,13 +1,13 @@
-"""Writing in place: a transaction on memory that somebody may still look at.
+"""Writing in place: a transaction on memory that may still be read.
 
-In: the inputs that a plan would overwrite.  Out: a ``Claim`` on those whose memory nobody can reach but through the graph.  Promise:
+In: the inputs that a plan would overwrite.  Out: a ``Claim`` on those whose memory only the graph can reach.  Promise:
 whatever happens, every value that can still be asked for is there afterwards.
 
-A STORE may be written into the memory of the array it changes if nobody wants the old elements any more.  Who wants them is not counted
-while the program is recorded: that would cost every operation.  Instead the run saves what it overwrites (a plan claims an input only where
-that is the smaller part), and looks when it is over: if the node of the old value died with the graph that the run consumed, nobody
-wanted it.  If it lives, or if the run failed, the old elements are put back.  Where there is no memory for an old value beside the new one,
-what was saved stays until somebody reads it (``Displaced``), so that it can be missing for a while, but is never lost.
+A STORE may be written into the memory of the array it changes if the old elements are not wanted any more.  References to them are not
+counted while the program is recorded: that would cost every operation.  Instead the run saves what it overwrites (a plan claims an input
+only where that is the smaller part), and looks when it is over.  If the node of the old value died with the graph that the run consumed,
+the value is not wanted.  If it lives, or if the run failed, the old elements are put back.  Where there is no memory for an old value
+beside the new one, what was saved stays until it is read (``Displaced``).  So the value can be missing for a while, but is never lost.
 
 Before memory is claimed it is detached from its node, so that other threads, which may hold that node, come to ``realize`` and wait there;
 memory that was exported, or that another run reads, is not claimed.
@@ -68,7 +68,7 @@ class Displaced(Buffer):
 class Claim:
     """Memory that one run may overwrite, and what it overwrote; ``new`` are the values of the run.
 
-    ``own`` are blocks of temporaries that nobody will read again: of those nothing need be saved.
+    ``own`` are blocks of temporaries that are not read again: of those nothing need be saved.
     """
 
     __slots__ = ("blocks", "held", "new", "own", "saved")
@@ -81,7 +81,7 @@ class Claim:
         self.saved: Saved = []
 
     def take(self, canonical: Canonical, slots: Iterable[int]) -> bool:
-        """Claim the inputs ``slots`` as far as nobody can reach them but through the graph; tells whether there are any."""
+        """Claim the inputs ``slots`` as far as only the graph can reach them; tells whether there are any."""
         wanted = {id(buffer) for buffer in [canonical.buffers[slot] for slot in slots] if buffer.exclusive()}
         if wanted:
             for node in canonical.nodes:
@@ -135,9 +135,9 @@ class Claim:
         self.held.clear()
 
     def settle(self) -> bool:
-        """The run is over, its values published and its program forgotten; tells whether somebody still wanted an old value.
+        """The run is over, its values published and its program forgotten; tells whether an old value was still wanted.
 
-        Who is stopped in here goes on where it was.
+        If it is stopped by an exception, the next call goes on where it was.
         """
         wanted = False
         while self.held:

@@ -1,17 +1,17 @@
 """From a flag to a warning: programs whose kernels raised a floating-point flag are evaluated again by NumPy.
 
-In: a plan of compiled kernels one of which found a flag raised that somebody wants to hear of, and the program it was run for.  Out: the
+In: a plan of compiled kernels one of which found a flag raised that is to be reported, and the program it was run for.  Out: the
 errors, by operation.  Promise: the flags are a filter and nothing more: which operation raised what, or whether it was but a comparison
 with NaN, is what NumPy says when it computes the same operations from the same inputs.  The kernels' values are kept.
 
-Data full of NaN must not make programs slow.  An evaluation that told nobody anything (nothing was wrong, or Python's filters had shown or
-dropped all of it) lets the next hits of this plan at the same lines go by: 1 of them, then 3, 7, ... up to ``LONGEST``.  One that told
+Data full of NaN must not make programs slow.  An evaluation that reported nothing (nothing was wrong, or Python's filters had shown or
+dropped all of it) lets the next hits of this plan at the same lines go by: 1 of them, then 3, 7, ... up to ``LONGEST``.  One that reported
 something starts from anew, and so does a change of the filters.  Operations under a mode that acts at the call (raise, call, print, log)
 are evaluated at every hit.
 
-A device need not be waited for to hear of its errors: such a run is kept, with its inputs, until the device has done it, and is looked at
-by the next run, when a value is copied to the host, or at the program's end.  Only where nobody could tell the difference but by the
-clock: not within a block that catches warnings, and not where a mode or a filter makes an exception of them.
+A device need not be waited for to hear of its errors: such a run is kept, with its inputs, until the device has done it.  It is looked at
+by the next run, when a value is copied to the host, or at the program's end.  This is done only where nothing but the times could show the
+difference: not within a block that catches warnings, and not where a mode or a filter makes an exception of them.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def errors(canonical: Canonical, claim: Claim | None) -> Found | None:
 
 def _evaluated(flagged: Flagged, canonical: Canonical | Later, claim: Claim | None) -> floating.Heard:
     report.work.rechecks += 1
-    # Where there is no memory left for it, nobody hears of the errors; the values are there.
+    # Where there is no memory left for it, the errors are not reported; the values are there.
     with nullcontext() if claim is None else claim.lifted(), suppress(ExecutionError):
         flagged.evaluate(canonical.buffers, canonical.integers, canonical.scalars)
     return floating.take() or floating.Heard()

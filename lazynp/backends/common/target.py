@@ -1,6 +1,6 @@
 """What compiles and launches kernels on one kind of device.
 
-In: kernels.  Out: machine code.  Promise: what this names of the code generator is loaded by who compiles, and by nobody else.
+In: kernels.  Out: machine code.  Promise: what this names of the code generator is loaded only by code that compiles.
 """
 
 from __future__ import annotations

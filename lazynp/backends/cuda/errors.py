@@ -1,6 +1,6 @@
 """Where floating-point errors are noted: a device has no flags, so results tell.
 
-In: the statements of one block, and which errors somebody wants to hear of.  Out: for the name of a result, the operations whose errors are
+In: the statements of one block, and which errors are to be reported.  Out: for the name of a result, the operations whose errors are
 looked for once it is known.  Promise: no such error that NumPy would report goes unnoticed, what is noted without need costs a recheck and
 nothing else; and as long as all is well, one comparison for a whole chain of operations: an infinity or NaN is carried along by most of
 them, so that the last one tells of all.  Underflow leaves no trace in what follows and is noted where it may happen.

@@ -1,7 +1,7 @@
 """Running schedules on a GPU.
 
 In: a ``Program`` and the device.  Out: a ``Plan``.  Promise: a run puts its kernels into this thread's stream and does not wait, unless a
-kernel checks indices or somebody wants to hear of floating-point errors now; what the checks find is decided by the NumPy tier on host
+kernel checks indices or floating-point errors are to be reported now.  What the checks find is decided by the NumPy tier on host
 copies, so that exceptions and warnings are NumPy's; inputs in host memory are uploaded once.
 
 The host waits for the kernels where
@@ -138,7 +138,7 @@ class DeviceLauncher(Launcher):
         self.kernel = kernel
         self.place = place
         self.wide = is_wide(item, program)
-        self.word = -1  # the number of its pair of words, if anybody reads them
+        self.word = -1  # the number of its pair of words, if they are read
         self.pointer = place.cupy.cuda.function.CPointer
 
     def ready(self) -> None:
@@ -187,7 +187,7 @@ class DeviceLauncher(Launcher):
             run.queue.held += held
 
     def taking(self, values: dict[int, Buffer], dying: int, dtype: Any, shape: Any, run: Run) -> DeviceBuffer:
-        """The memory of a temporary; of one that was uploaded a copy, for somebody may still hold the original."""
+        """The memory of a temporary; of one that was uploaded a copy, for there may still be a reference to the original."""
         old = values[dying]
         found = _here(values, dying, self.place, run)
         if old is found and found.exclusive():
@@ -269,7 +269,7 @@ class DeviceLibraryStep:
         self.origins = [program.origins[e] for e in item.program.origins]
         self.call, self.wanted = library.compiled(item.program, place)
         self.error = False  # of an index
-        self.word = -1  # the number of its pair of words, if somebody wants to hear of its errors
+        self.word = -1  # the number of its pair of words, if its errors are to be reported
         if self.wanted:
             place.watched()
         self.counts = any(prod(program.entries[e].shape) for e in item.entries)  # nothing is computed of empty arrays

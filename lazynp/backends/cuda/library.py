@@ -185,7 +185,7 @@ def _unless_bad(cupy: Any, arrays: Arrays, options: Options) -> Any:
 
 
 def _cholesky(cupy: Any, arrays: Arrays, options: Options) -> Any:
-    """Factorise from the triangle that is asked for: nobody looks at the other one."""
+    """Factorise from the triangle that is asked for: the other one is not read."""
     (x,) = arrays
     if not options.get("upper"):
         return cupy.linalg.cholesky(x)

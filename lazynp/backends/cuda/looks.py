@@ -1,6 +1,6 @@
 """Floating-point errors of long chains: they are computed once more, apart, and looked at step by step.
 
-In: the statements of a block and which errors somebody wants to hear of.  Out: groups of operations that share values, the text of a device
+In: the statements of a block and which errors are to be reported.  Out: groups of operations that share values, the text of a device
 function for each kind of group, and calls of these.  Promise: what ``errors.others`` would note is noted, and a thread keeps nothing for
 it but what the operations begin with.  For short chains it costs more than it saves: their results stay in registers until one comparison.
 

@@ -44,7 +44,7 @@ SMALL: Final = 64 << 10
 class DeviceBlock:
     """Memory lent by CuPy's pool, which takes it back when the block is garbage.
 
-    ``stream`` is the one that the memory belongs to: whoever works on it in another stream orders the two.
+    ``stream`` is the one that the memory belongs to: code that works on it in another stream orders the two.
     """
 
     __slots__ = ("__weakref__", "address", "nbytes", "place", "pointer", "stream")
@@ -294,7 +294,7 @@ class Place:
             raise MemoryError(self._full(nbytes)) from None
 
     def retrying(self, call: Callable[[], Any]) -> Any:
-        """Return what ``call`` gives; it may run again after uploads that nobody wants any more were freed, and once more after
+        """Return what ``call`` gives; it may run again after uploads that are not wanted any more were freed, and once more after
         copies of host buffers, garbage and what CuPy keeps for reuse were."""
         for thorough in (False, True) if self.uploads.leaving else (True,):
             try:
@@ -316,7 +316,7 @@ class Place:
         self.synchronize()
 
     def free(self) -> int:
-        """Give back all that nobody holds; tells how many bytes the pool has less."""
+        """Give back all memory without references; tells how many bytes the pool has less."""
         pool = self.cupy.get_default_memory_pool()
         with self.running():
             before: int = pool.total_bytes()
@@ -373,7 +373,7 @@ class Place:
     def counters(self, run: Run) -> int:
         """The address of this stream's counters of blocks: each launch that uses one leaves it at 0.
 
-        Behind them is a pair of words that kernels may set and nobody wants to know.
+        Behind them is a pair of words that kernels may set and that is not read.
         """
         block = self.local.counters
         if block is None:

@@ -464,7 +464,7 @@ def _shared(phase: ir.Phase) -> Iterator[str]:
 
 
 def _ends(body: str, wanted: int) -> Iterator[str]:
-    """Write what a thread reports, if it has something to report that somebody wants to hear."""
+    """Write what a thread reports, if it has something to report that is wanted."""
     if "raised" in body:
         yield "    if (raised != 0)"
         yield "        atomicOr(error, raised);"

@@ -1,7 +1,7 @@
 """What a thread puts into its stream of a GPU.
 
 In: a place.  Out: runs, within which the device and the stream are CuPy's current ones.  Promise: what other streams did to memory that a
-run uses is done before, what they do to it next comes after, and whoever wants to know when the run is done has an event that says so.
+run uses is done before, what they do to it next comes after, and where it is wanted an event says when the run is done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Run:
 
     It is a ``with`` block within which the device and the stream are CuPy's current ones; it may be nested in itself.
 
-    ``marked``: somebody wants to know when the work is done, which ``done``, an event, tells from the end of the run on.
+    ``marked``: an event is wanted, ``done``, which tells from the end of the run on when the work is done.
     """
 
     __slots__ = ("depth", "done", "marked", "others", "place", "ptr", "queue", "stream")

@@ -41,7 +41,7 @@ def definition(base: str, dtype: DType) -> str:
 
 
 def _combine(op: Op, dtype: DType, indent: int) -> str:
-    """Statements that make ``both`` of ``a`` and ``b``, and note the errors: all, for the kernel drops what nobody wants."""
+    """Statements that make ``both`` of ``a`` and ``b``, and note the errors: all, for the kernel drops what is not wanted."""
     statement, (make, *under) = _statement(op, dtype)
     noted = [errors.others(name, dtype, operations) for name, operations in errors.plan([statement], ALL).items()]
     return "".join([f"{' ' * indent}{line}\n" for line in (make, *under, *noted)])

@@ -8,11 +8,11 @@ There is one stream for the uploads of a device, whichever threads they are of: 
 threads share what was uploaded, the memory that it leaves, and the staging memory.
 
 CuPy's pool gives memory back in the order of one stream: what is returned to the arena of this one is overwritten by the next upload,
-whoever still reads it.  If this stream waited for the readers, so would the next upload.  Therefore a block remembers the runs that read
+whatever still reads it.  If this stream waited for the readers, so would the next upload.  Therefore a block remembers the runs that read
 it, and when it is garbage its memory is kept here until they are done.  Only where too much is waiting, or memory runs out, the stream
 waits for them.
 
-Nobody holds a lock here: blocks become garbage in any thread at any moment, also in the midst of this code.
+No lock is held here: blocks become garbage in any thread at any moment, also in the midst of this code.
 
 Within a run uploads always overlap with kernels; from one run to the next only where a run does not end by waiting (``launch.py``).  A loop
 ``for batch in batches: total = total + f(np.asarray(batch))`` needs room for about two batches.

@@ -1,7 +1,7 @@
 """What libraries compute, looked through for floating-point errors: they tell of none.
 
 In: a result of CuPy's in device memory.  Out: a word of the run's that is not 0 where a number of the result is not finite.  Promise: one
-kernel, put into the stream like the others; nobody waits.
+kernel, put into the stream like the others; the host does not wait.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def borrowed(pairs: int, place: Place, run: Run) -> Words:
 
 
 class Ticket:
-    """The floating-point errors of a run that nobody waits for: ``done`` when they can be read without a wait.
+    """The floating-point errors of a run that the host does not wait for: ``done`` when they can be read without a wait.
 
     ``steps`` are the number of each step's pair, and the errors that are wanted of it.
     """

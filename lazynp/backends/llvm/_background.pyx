@@ -84,7 +84,7 @@ cdef class Work:
         self.native.passes, self.native.tidy, self.native.builder, self.native.machine = <void*>passes, <void*>tidy, <void*>builder, <void*>machine
 
     def begin(self):
-        """Hand it over; tells whether somebody does it."""
+        """Hand it over; tells whether a thread does it."""
         Py_INCREF(self.objects)  # as long as it is not over
         return bool(work_begin(self.native))
 
@@ -113,11 +113,11 @@ cdef class Work:
             work_await(self.native)
 
     def code(self):
-        """Return the machine code; None where LLVM refused, or nobody did it."""
+        """Return the machine code; None where LLVM refused, or it was not done."""
         return self.native.code[:self.native.size] if state_of(self.native) == DONE_ else None
 
     def __dealloc__(self):
-        # What is not over is somebody else's still: a program that ends may leave it.
+        # What is not over is still the thread's: a program that ends may leave it.
         if self.native is NULL or state_of(self.native) == WAITING_:
             return
         work_free(self.native)
@@ -131,7 +131,7 @@ cdef enum:
 
 
 def start(list command):
-    """Start a process that is nobody's child; return the descriptor of the connection to it, or the error's number, negative."""
+    """Start a process that is no child of the program; return the descriptor of the connection to it, or the error's number, negative."""
     cdef char** words = <char**>malloc((len(command) + 1) * sizeof(char*))
     if words is NULL:
         raise MemoryError
@@ -155,7 +155,7 @@ def connect(bytes path):
 
 
 def send(int connection, bytes what):
-    """Return how many bytes were sent; -1 where nobody takes any more."""
+    """Return how many bytes were sent; -1 where the other side takes no more."""
     return child_send(connection, what, len(what))
 
 

@@ -46,7 +46,7 @@ typedef struct Work {
     struct Work* next;
     char *text, *triple, *layout;
     char* hidden;                            /* functions that become private once loops have their variants: names ended by zeros, then a zero */
-    void *passes, *tidy, *builder, *machine; /* nobody else's */
+    void *passes, *tidy, *builder, *machine; /* of this work only */
     char* code;
     size_t size;
     int state; /* written last */
@@ -54,7 +54,7 @@ typedef struct Work {
 
 static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER; /* held while LLVM is at work; taken before the next one */
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
-static Work *first, *last; /* that nobody has begun */
+static Work *first, *last; /* of what has not begun */
 static int running, stopped, forking;
 
 static int state_of(Work* work) { return __atomic_load_n(&work->state, __ATOMIC_ACQUIRE); }
@@ -120,7 +120,7 @@ static void* work_all(void* unused) {
     }
 }
 
-/* Refuse what nobody has begun; with the queue's lock. */
+/* Refuse what has not begun; with the queue's lock. */
 static void queue_refuse(void) {
     for (Work* work = first; work; ) {
         Work* next = work->next;
@@ -167,7 +167,7 @@ static int thread_start(void) {
     return !failed;
 }
 
-/* Hand over work; whether somebody does it. */
+/* Hand over work; whether a thread does it. */
 static int work_begin(Work* work) {
     int taken = 0;
     pthread_mutex_lock(&queue_lock);
@@ -176,14 +176,14 @@ static int work_begin(Work* work) {
         else first = work;
         last = work;
         taken = running || (running = thread_start());
-        if (!taken) first = last = NULL; /* nothing else was there: nobody runs */
+        if (!taken) first = last = NULL; /* nothing else was there: no thread runs */
     }
     if (!taken) end_as(work, REFUSED);
     pthread_mutex_unlock(&queue_lock);
     return taken;
 }
 
-/* Take back what nobody has begun: it is refused then. */
+/* Take back what has not begun: it is refused then. */
 static void work_take_back(Work* work) {
     Work* before = NULL;
     pthread_mutex_lock(&queue_lock);

@@ -1,7 +1,7 @@
 """Compiling by a thread while the program goes on, where no process beside it does (``client.py``).
 
-In: the text of a module that nobody waits for.  Out: its machine code, when it is asked for again.  Promise: values are the same whoever
-computes them, so only times depend on when the code is there; what cannot be done here (one core, no native core, another
+In: the text of a module that the program does not wait for.  Out: its machine code, when it is asked for again.  Promise: values are the
+same with that code and without it, so only times depend on when it is there.  What cannot be done here (one core, no native core, another
 LLVM than the one that is known, ``LAZYNP_COMPILER=wait``) is compiled while the program waits, as it always was.
 
 LLVM is called by a thread of ``background.h``, which is none of Python's: no finalizer runs in it, and it needs no lock of Python's to go
@@ -37,7 +37,7 @@ _FUNCTIONS: Final = {
 _LETTERS: Final = {c_char_p: "s", POINTER(c_char_p): "S", c_int: "i", c_bool: "b", c_size_t: "z", c_void_p: "p", None: ""}
 _HIDDEN: Final = re.compile(r"^define (?!internal|private)[^@\n]*@(lz_[\w.]+)\(", re.MULTILINE)
 _machines: Final[list[Any]] = []  # LLVM's target machine, and its layout of data; never let go
-_known: bool | None = None  # whether LLVM is the one that the thread knows; None: nobody has looked
+_known: bool | None = None  # whether LLVM is the one that the thread knows; None: not looked at yet
 
 
 def wanted() -> bool:
@@ -61,7 +61,7 @@ def _bound(ffi: Any) -> bool:
 
 def _signature(function: Any) -> str:
     restype = function.restype
-    # ctypes takes a function of which nobody says anything for one that returns an int: these return nothing
+    # ctypes takes a function whose result type is not set for one that returns an int: these return nothing
     return f"{''.join(map(_letter, function.argtypes or ()))}:{'' if restype is c_int else _letter(restype)}"
 
 

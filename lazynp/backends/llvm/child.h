@@ -1,6 +1,6 @@
 /* A process beside the program, and the connection to it.
 
-   In: a command, a path, bytes.  Out: a descriptor, bytes.  Promise: the process is nobody's child and of a session of its own: neither `wait` nor
+   In: a command, a path, bytes.  Out: a descriptor, bytes.  Promise: the process is no child of the program and has a session of its own: neither `wait` nor
    signals to the program's group find it; it inherits the connection as its standard input and no other descriptor.  Nothing here waits but
    `child_await`, and a connection that the other side has closed sends no signal. */
 
@@ -81,7 +81,7 @@ static int child_becomes(void* given) {
     _exit(127);
 }
 
-/* A process whose only child that is: as soon as it has begun, it is nobody's. */
+/* A process whose only child that is: as soon as it has begun, it is an orphan. */
 static int child_detached(void* given) {
     Child* self = given;
     (void)clone(child_becomes, self->stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, self);
@@ -98,7 +98,7 @@ static void child_free(Child* self) {
 /* In a thread: a busy machine takes milliseconds for it.  Where it does not go the connection is closed. */
 static void* child_begin(void* given) {
     Child* self = given;
-    int pid = clone(child_detached, self->stack + 2 * CHILD_STACK, CLONE_VM | CLONE_VFORK, self); /* it tells nobody that it ends */
+    int pid = clone(child_detached, self->stack + 2 * CHILD_STACK, CLONE_VM | CLONE_VFORK, self); /* its end sends no signal */
     while (pid >= 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) continue;
     child_free(self);
     return NULL;
@@ -155,7 +155,7 @@ static int child_connect(const char* path) {
     return child_above(connection);
 }
 
-/* How many bytes were sent, 0 where there is no room; -1 where nobody takes any more. */
+/* How many bytes were sent, 0 where there is no room; -1 where the other side takes no more. */
 static Py_ssize_t child_send(int connection, const char* bytes, Py_ssize_t size) {
     ssize_t sent = send(connection, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return sent;

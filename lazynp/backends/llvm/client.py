@@ -1,10 +1,10 @@
 """Modules compiled by a process beside the program (``server.py``).
 
-In: the text of a module that nobody waits for, or somebody.  Out: its machine code, when it is asked for again.  Promise: the program never
-loads LLVM for it and waits for nothing but what it says it waits for; the process is started by the first module, or found where another
-program of the user's has started it, and is nobody's child.  One that ends while it has work loses nothing: what it had is asked for once
-more, and refused if that fails too.  Where no process can be had, or none begins to work, ``begin`` returns None and ``reason`` says why;
-a thread compiles then.
+In: the text of a module, whether the program waits for it or not.  Out: its machine code, when it is asked for again.  Promise: the program
+never loads LLVM for it and waits for nothing but what it says it waits for.  The process is started by the first module, or found where
+another program of the user's has started it, and is no child of the program.  One that ends while it has work loses nothing: what it
+had is asked for once more, and refused if that fails too.  Where no process can be had, or none begins to work, ``begin`` returns None and
+``reason`` says why; a thread compiles then.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Work:
         return bool(self._state)
 
     def hurry(self) -> None:
-        """Have it compiled before all others: somebody waits."""
+        """Have it compiled before all others: the program waits for it."""
         with _lock:
             if not self._state and _state.connection is not None:
                 _state.connection.send(REQUEST.pack(FIRST, self.key.encode(), 0, 0, 0))
@@ -134,11 +134,11 @@ class Connection:
         while self.going:
             sent = _native.send(self.descriptor, bytes(self.going[: 1 << 16]))
             if sent <= 0:
-                return  # that nobody takes it any more, who reads hears
+                return  # that it is not taken any more, ``hear`` notices
             del self.going[:sent]
 
     def hear(self) -> bool:
-        """Read what there is; tells whether somebody is still there."""
+        """Read what there is; tells whether the process is still there."""
         if not self.open:
             return False
         self.send(b"")

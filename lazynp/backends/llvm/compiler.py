@@ -28,7 +28,7 @@ from lazynp.values.loading import load
 if TYPE_CHECKING:
     from lazynp.backends.llvm.toolchain import Toolchain
 
-BEGUN: Final = 32  # modules that were compiled meanwhile, or will be, from which on one looks whether somebody still wants them
+BEGUN: Final = 32  # modules that were compiled meanwhile, or will be, from which on one looks whether they are still wanted
 SPARED_NS: Final = 300_000_000  # that one core is left to a compiler for each of them, unless it is done before
 
 
@@ -44,7 +44,7 @@ class CompilingError(CompileError):
         self.works = works
 
 
-WAIT, LOOK, BEGIN = "wait", "look", "begin"  # how something is compiled: by whoever asks; not at all, it was kept or not; by a thread
+WAIT, LOOK, BEGIN = "wait", "look", "begin"  # how something is compiled: as the caller waits; not at all, it was kept or not; by a thread
 
 
 class Statistics:
@@ -59,7 +59,7 @@ class Statistics:
 
 STATISTICS: Final = Statistics()
 _lock = forking.compiler
-_begun: Final[dict[str, Any]] = {}  # by key: what a thread compiles, until somebody asks for it
+_begun: Final[dict[str, Any]] = {}  # by key: what a thread compiles, until it is asked for
 _defined: Final[dict[str, int]] = {}  # addresses of compiled functions that later modules call by name
 
 
@@ -115,7 +115,7 @@ def _c_library() -> tuple[str | None, bool]:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begun.clear)  # nobody compiles it there
+    os.register_at_fork(after_in_child=_begun.clear)  # no thread compiles it there
 
 
 def define(functions: Mapping[str, int]) -> None:
@@ -169,7 +169,7 @@ def _key(module: str | Described, names: Sequence[str], level: int) -> str:
 
 
 def _made(key: str, module: str | Described, names: Sequence[str], level: int) -> bytes:
-    """Return the machine code of a module that somebody waits for, and keep it on disk."""
+    """Return the machine code of a module that the caller waits for, and keep it on disk."""
     work = _begun.pop(key, None) or client.begin(key, module, names, level)
     if work is not None:
         work.hurry()
@@ -191,7 +191,7 @@ def _keep(key: str, work: Any, code: bytes) -> None:
 
 
 def _keep_what_is_done() -> None:
-    """Put what nobody has asked for yet where it will be found; what it was for may be gone."""
+    """Put what was not asked for yet where it will be found; what it was for may be gone."""
     for key, work in list(_begun.items()):
         if work.over:
             code = work.code()
@@ -254,7 +254,7 @@ def compile_module(module: str | Described, names: Sequence[str], level: int = 1
 def load_object(data: bytes, names: Sequence[str]) -> dict[str, int]:
     """Link machine code and return the addresses of its functions.
 
-    The bytes must be what a compilation made: whoever kept them checks that (LLVM ends the process over a damaged object).
+    The bytes must be what a compilation made: the disk cache that kept them checks that (LLVM ends the process over a damaged object).
     """
     loader = _module("loader")
     with _lock:

@@ -120,7 +120,7 @@ def _gathered(lines: Lines, needed: Mapping[str, Sequence[str]], outside: list[s
     """Emit what makes a loop compute numbers whether they are chosen or not; return what stands at its beginning, and behind it.
 
     LLVM may compute what a ``select`` chooses under a mask, or behind a branch: an error of what is not chosen was lost.  So the bits of
-    all that is chosen from are gathered in a word, which is stored where nobody reads it.
+    all that is chosen from are gathered in a word, which is stored where it is not read.
     """
     begin: list[str] = []
     behind: list[str] = []

@@ -67,7 +67,7 @@ def compiled(steps: Sequence[Any], dtypes: Sequence[Any], lies: str, outs: Seque
     except _BusyError:
         return AHEAD if kept else LATER
     except compiler.CompilingError as error:
-        if len(_works) >= compiler.BEGUN:  # of some nobody may ask again; who does finds the module by its words
+        if len(_works) >= compiler.BEGUN:  # some may not be asked for again; a call that does finds the module by its words
             _works.clear()
         (_works[words],) = error.works
         return LATER

@@ -219,7 +219,7 @@ class Image:
             return elsewhere[symbol.name] if symbol.section == 0 and symbol.name else base + self.offset(symbol)
 
         for section, offset, kind, number, addend in self.source.relocations:
-            if section not in self.places:  # nobody will look at it
+            if section not in self.places:  # it is not read
                 continue
             width, write = WRITERS.get((machine, kind), (0, _word))
             if not width or offset + width > self.source.sections[section].size or number >= len(symbols):
@@ -283,7 +283,7 @@ def load(data: bytes, names: Sequence[str], resolve: Callable[[str], int | None]
     Parameters
     ----------
     data : bytes
-        An object file; whoever kept it checks that it is what a compilation made.
+        An object file; the disk cache that kept it checks that it is what a compilation made.
     names : sequence of str
         The functions wanted.
     resolve : callable

@@ -3,7 +3,7 @@
 In: the functions that a kernel calls, as (name, type) pairs.  Out: LLVM IR that defines them, and the attributes for their call
 sites with which LLVM's loop vectoriser uses their vector variants at whatever width it picks.  Promise: the bits of an element
 never depend on where it stands: the scalar function and the variants of all widths call one and the same vector function of
-the C library (libmvec), with lanes that nobody asked for filled with a harmless value.
+the C library (libmvec), with lanes that were not asked for filled with a harmless value.
 
 A kernel calls ``double @lz_exp_f64(double)`` (or ``float @lz_exp_f32(float)``), its call site carries ``call_attributes("exp", "f64")``.
 Where ``polynomials/functions.py`` has a better function, that one is inlined into the loop instead and needs no variants; a

@@ -30,7 +30,7 @@ attributes #0 = { nounwind noinline "prefer-vector-width"="512" "stackrealign" }
 
 
 class Described:
-    """A module whose text whoever compiles it is to write (``expression_ir.py``), of an expression in words."""
+    """A module whose text is to be written where it is compiled (``expression_ir.py``), of an expression in words."""
 
     __slots__ = ("words",)
 

@@ -92,7 +92,7 @@ class Lines:
         self.functions: set[tuple[str, str]] = set()
         self.noted = False
         self.watched = False  # the processor's flags say nothing: results do
-        self.underflow = False  # somebody wants to hear of underflow
+        self.underflow = False  # underflow is to be reported
         self.multiplied = False  # roots are made by multiplications
 
     def temp(self, text: str) -> str:

@@ -12,9 +12,9 @@ until the code is there: it never stands still for a compiler (half a second for
 MiB). What tapes want is asked for in words (the steps, the dtypes, how arrays lie: ``expressions.py``), under whose digest the code lies
 on disk, with what else it follows from (``compiler._writers``); the text is written by the process, which needs no NumPy for that
 (``expression_ir.py``). So asking takes 2 to 3 ms in a program's first time, of which most is loading six modules, and 0.1 ms later. The
-scheduler's passes and the text of kernels are made by whoever runs the program. The process is an interpreter without ``site``, in which
+scheduler's passes and the text of kernels are made by the program itself. The process is an interpreter without ``site``, in which
 nothing is imported but LLVM's binding, the pass pipelines (``toolchain.py``), the disk cache and what writes texts of tapes; it takes 0.1
-s to be ready, for which nobody waits. It is started in C (``child.h``) as a process that is nobody's child: ``os.wait``, handlers of
+s to be ready, for which no program waits. It is started in C (``child.h``) as an orphan, no child of the program: ``os.wait``, handlers of
 ``SIGCHLD`` and signals to the program's group do not find it, and it inherits one descriptor, the connection. Machine code goes to the
 disk cache and to who asked. Programs of one user that share a disk cache share the process: it listens in that directory, under a name
 that stands for its code and interpreter. It is nicer than the program by 5, and so is its group (Linux shares a processor evenly among
@@ -27,7 +27,7 @@ signal. ``fork`` waits until it is between two modules; at the end of the proces
 survive its own end). No thread imports anything that works for one that waits: a module that is wanted late is imported by who asks
 (``values/loading.py``), with handlers of signals put off until it is over. One thing is a clock's then: from which run on kernels
 compute. Values do not depend on it, as the next paragraph says. A run that costs eight compilations still waits for its own, and so does
-one with a value of 64 MiB, beside which NumPy's loops would hold others. ``LAZYNP_COMPILER=wait`` has everybody wait, as tests do that
+one with a value of 64 MiB, beside which NumPy's loops would hold others. ``LAZYNP_COMPILER=wait`` has every run wait, as tests do that
 count compilations.
 """
 
@@ -50,13 +50,13 @@ from lazynp.backends.llvm.toolchain import Toolchain
 from lazynp.values.loading import load
 
 IDLE_SECONDS: Final = 10.0
-REST_SECONDS: Final = 5.0  # for what was asked for and nobody is left to take
+REST_SECONDS: Final = 5.0  # for what was asked for, when no program is left to take it
 PIECE: Final = 1 << 16
 GROUP_NICE: Final = "7"
 
 
 class Job:
-    """A module that somebody wants, and who."""
+    """A module that is wanted, and the clients that want it."""
 
     def __init__(self, kind: int, key: str, level: int, names: list[str], text: str, client: Client) -> None:
         self.kind, self.key, self.level, self.names, self.text = kind, key, level, names, text
@@ -91,7 +91,7 @@ class Server:
         self.ready = False  # LLVM is there
 
     def serve(self) -> None:
-        """Talk until nobody is there, or nobody has wanted anything for a while."""
+        """Talk until no client is there, or none has wanted anything for a while."""
         threading.Thread(target=self.compile_all, daemon=True).start()
         present = time.monotonic()
         while self.clients or self.busy():
@@ -225,7 +225,7 @@ def text_of(job: Job) -> str:
 
 
 def listen(cache: Any, name: str) -> socket.socket | None:
-    """Be who is found under a name; None where another one is already, or nobody can be."""
+    """Be the process found under a name; None where another one is already, or none can be."""
     if not name or cache.directory is None:
         return None
     path = os.path.join(cache.directory, name)
@@ -283,4 +283,4 @@ def main(directory: str, name: str) -> None:
             listener.close()
     for client in server.clients:  # who sees that knows that nothing was lost
         client.connection.close()
-    os._exit(0)  # LLVM's thread may still be at work for nobody
+    os._exit(0)  # LLVM's thread may still be at work, for no client

@@ -9,7 +9,7 @@ the process ends do no harm.
 
 The engine is the native core's pool (``array/workers.h``), whose workers spin for a moment and then sleep; where that has no threads (it
 has those of POSIX), a pool of Python threads.  ``LAZYNP_THREADS`` sets the number of threads.  (An OpenMP runtime is no faster on idle
-cores and waits for every thread of its team: with one core of two taken by somebody else, a loop of kernels of 0.2 ms took 3 to 5 times as
+cores and waits for every thread of its team: with one core of two used by another process, a loop of kernels of 0.2 ms took 3 to 5 times as
 long.)
 """
 
@@ -77,7 +77,7 @@ def _start_workers(work: Callable[[], Any]) -> None:
     global _most
     for started in range(1, _limit()):
         try:
-            # Not threading.Thread: the workers are nobody's business in threading.enumerate(), and nobody must join them.
+            # Not threading.Thread: the workers do not belong in threading.enumerate(), and must not be joined.
             _thread.start_new_thread(work, ())
         except RuntimeError:
             _most = started

@@ -27,7 +27,7 @@ def available(op: Op, char: str) -> bool:
 
 
 class Compiled:
-    """A function of one array or two; called like a ufunc.  ``errors`` are those that somebody wants to hear of, as NumPy's bits.
+    """A function of one array or two; called like a ufunc.  ``errors`` are those that are to be reported, as NumPy's bits.
 
     Not of numbers that vanish, of which kernels tell in another way.
     """

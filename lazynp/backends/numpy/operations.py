@@ -113,7 +113,7 @@ def padding(fill: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
 
 
 def owned(x: Any) -> Array:
-    """C-contiguous memory that belongs to ``x`` as a whole; ``x`` is known to share it with nobody."""
+    """C-contiguous memory that belongs to ``x`` as a whole; ``x`` is known not to share it."""
     x = np.asarray(x)
     return x if x.flags.c_contiguous else x.copy()
 

@@ -22,7 +22,7 @@ layouts both ways (``tests/backends/test_bits.py``), and random programs run 20 
 threads, and with ``LAZYNP_TIER=compiled``. What kernels cannot do (complex numbers, long doubles, library calls) is NumPy's in every
 tier. Not promised: the sign and payload of a NaN; which zero the extremum of zeros of both signs is; matrix products, whose bits are the
 BLAS library's and follow from how the operands lie in memory, which fusion can change; values after ``LAZYNP_BACKEND=numpy``, or where
-LLVM is not there, which are NumPy's; and at hand everything is NumPy's, by sizes alone.
+LLVM is not there, which are NumPy's; and values of small arrays in memory: all of them are NumPy's, by sizes alone.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Kernel:
 
 
 class Reduction:
-    """One reduction in the order of kernels, of arrays of any shape and layout; ``errors`` are those that somebody wants to hear of."""
+    """One reduction in the order of kernels, of arrays of any shape and layout; ``errors`` are those that are to be reported."""
 
     __slots__ = ("dtype", "errors", "identity", "loop", "name")
 

@@ -65,7 +65,7 @@ class Source(Record):
 class Memory(Record):
     """A record of who owns the memory of one entry's value.
 
-    ``root`` is the entry that allocated it, or None where it belongs to somebody else (a scalar, an input not granted).  ``whole``: the
+    ``root`` is the entry that allocated it, or None where it belongs to another owner (a scalar, an input not granted).  ``whole``: the
     value is all of that memory, element for element.  ``writable``: its elements are distinct places.  ``c_order``: surely contiguous.
     """
 
@@ -81,7 +81,7 @@ class Writer(Record):
     program: Program
     debug: bool
     granted: frozenset[int]  # buffer parameters that may be overwritten, once what they hold is saved
-    own: frozenset[int] = frozenset()  # buffer parameters that nobody else will ever read
+    own: frozenset[int] = frozenset()  # buffer parameters that nothing else will ever read
     overwritten: set[int] = field(factory=set)  # entries of those that are
     changed: set[int] = field(factory=set)  # library calls that change the array they are given
     constants: list[Any] = field(factory=list)
@@ -377,7 +377,7 @@ def _laid_out(program: Program) -> set[int]:
 
 
 def changes(entry: Entry) -> bool:
-    """Tell whether an entry is a library call that may be made in the memory of what it is given, where nobody else reads that."""
+    """Tell whether an entry is a library call that may be made in the memory of what it is given, where nothing else reads that."""
     return entry.op is o.CALL and entry.arg[0] == "numpy" and entry.arg[1][0] in CHANGING
 
 

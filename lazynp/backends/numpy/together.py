@@ -2,7 +2,7 @@
 
 In: the entries of a program, one after the other.  Out: lines of the tier's function.  Promise: what is between the operations lies in the
 first-level cache and not in memory, several threads share the work, and nothing is compiled; the bits are those of the operations one by
-one, which also run where an error is raised that somebody is told of.
+one, which also run where an error is raised that is to be reported.
 """
 
 from __future__ import annotations
