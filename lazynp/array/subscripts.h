@@ -59,17 +59,19 @@ static int selects_few(PyArrayObject* x, PyObject* key) {
     PyObject* one[1] = {key};
     PyObject** parts = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : one;
     Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1;
-    npy_intp size = 1, limit = limit_now();
-    int axis = 0, ndim = PyArray_NDIM(x), arrays = 0;
+    npy_intp size = 1, points = 1, longest = 1, limit = limit_now();
+    int axis = 0, ndim = PyArray_NDIM(x), arrays = 0, rows = 1; /* rows of positions go together, others are broadcast */
     for (Py_ssize_t k = 0; k < n && axis < ndim; k++) {
         PyObject* part = parts[k];
         if (PyArray_CheckExact(part)) {
             PyArrayObject* index = (PyArrayObject*)part;
-            size *= PyArray_SIZE(index);
+            points *= PyArray_SIZE(index);
+            if (PyArray_SIZE(index) > longest) longest = PyArray_SIZE(index);
+            rows &= PyArray_NDIM(index) < 2 || PyArray_ISBOOL(index);
             axis += PyArray_ISBOOL(index) ? PyArray_NDIM(index) : 1;
             arrays++;
         } else if (PyList_CheckExact(part)) {
-            size *= PyList_GET_SIZE(part);
+            points *= PyList_GET_SIZE(part), rows = 0;
             axis++, arrays++;
         } else if (PySlice_Check(part)) {
             size *= PyArray_DIM(x, axis++);
@@ -78,8 +80,10 @@ static int selects_few(PyArrayObject* x, PyObject* key) {
         } else if (part != Py_None) {
             return 0;
         }
-        if (size > limit) return 0;
+        if (size > limit || longest > limit || (!rows && points > limit)) return 0;
+        if (points > limit) points = limit + 1;
     }
+    size *= rows ? longest : points;
     for (; axis < ndim; axis++) size *= PyArray_DIM(x, axis);
     return arrays && size <= limit;
 }

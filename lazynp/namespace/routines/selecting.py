@@ -271,7 +271,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         if at.dtype == BOOL:
             at = wrap(cast(node_of(at), INT64))
         found = x[(slice(None),) * axis + (at,)]
-        if out is None and type(found) is ndarray:
+        if out is None and type(found) is ndarray and x.ndim == 1 and at.ndim == 1:  # others may lie in another order
             return found
         node = node_of(found)
     else:
