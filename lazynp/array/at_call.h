@@ -43,6 +43,7 @@ static PyObject* view_called(PyArrayObject* x, const void* with) {
     PyObject *args[CALLED_MOST] = {(PyObject*)x}, *found;
     memcpy(args + 1, call->args + 1, (size_t)(call->n - 1) * sizeof(PyObject*));
     if ((found = PyObject_Vectorcall(call->function, args, (size_t)call->n, NULL)) == NULL && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear(); /* Python words it */
+    if (found && PyArray_CheckExact(found) && PyArray_SIZE((PyArrayObject*)found) == 0) Py_CLEAR(found); /* which lies nowhere */
     return found;
 }
 static PyObject* view_direct(PyArrayObject* x, const void* with) { return (*(const Direct*)with)(x); }
