@@ -36,6 +36,7 @@ def install(namespace: dict[str, Any]) -> None:
     methods.install(generic)
     methods.describe(ndarray, np.ndarray)
     methods.at_hand(ndarray)
+    operators.name_methods(ndarray)
     results.install()
     namespace["ndarray"] = arrays.ndarray
     namespace["__array_api_version__"] = standard.VERSION

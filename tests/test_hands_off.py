@@ -7,10 +7,14 @@ warnings, the environment) before and after.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import lazynp
 
 STATE = """
 import ctypes, gc, os, signal, sys, warnings
@@ -135,3 +139,11 @@ def test_adaptors_are_listed_and_can_be_turned_off() -> None:
     assert "turned off by LAZYNP_ADAPTORS" in run("-m", "lazynp", "doctor", LAZYNP_ADAPTORS="0")
     program = "import sys, lazynp; print([finder for finder in sys.meta_path if finder.__module__.startswith('lazynp')])"
     assert run("-c", program, LAZYNP_ADAPTORS="0") == "[]"
+
+
+def test_no_bytecode_is_read() -> None:
+    package = Path(lazynp.__file__).parent
+    words = re.compile(r"co_code|opmap|opname|\bopcode\b|get_instructions|_co_code_adaptive|PyCode_GetCode")
+    files = [path for path in package.rglob("*") if path.suffix in (".py", ".pyx", ".h")]
+    assert len(files) > 200
+    assert [path.name for path in files if words.search(path.read_text(encoding="utf-8"))] == []

@@ -43,6 +43,7 @@ cdef extern from "counting.h":
     PyTypeObject* array_type
     void array_dealloc(PyObject*)
     void refuse_concatenation(PyTypeObject*)
+    int class_member(PyTypeObject*, object, object) except -1
     int slots_ready() except -1
     int numbers_ready() except -1
     int NUMBER_TYPES
@@ -349,6 +350,12 @@ def register(cls, result, passing):
             slow = members[name]
             setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
     refuse_concatenation(array_type)
+
+
+def name_methods(cls, members):
+    """Give a class members that its slots know nothing of: operators do not go through them."""
+    for name, member in members.items():
+        class_member(<PyTypeObject*>cls, name, member)
 
 
 def register_elements(cls):

@@ -443,6 +443,13 @@ static void refuse_concatenation(PyTypeObject* type) {
     type->tp_as_sequence->sq_inplace_concat = PyArray_Type.tp_as_sequence->sq_inplace_concat;
 }
 
+/* Give a class of ours a member that its slots know nothing of; -1 with an exception. */
+static int class_member(PyTypeObject* type, PyObject* name, PyObject* member) {
+    if (PyDict_SetItem(type->tp_dict, name, member) < 0) return -1;
+    PyType_Modified(type);
+    return 0;
+}
+
 #define BINARY(NAME, OP) \
     static PyObject* slot_##NAME(PyObject* a, PyObject* b) { return binary(OP, a, b); } \
     static PyObject* slot_i##NAME(PyObject* a, PyObject* b) { return in_place(OP, a, b); }

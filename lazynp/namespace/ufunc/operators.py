@@ -11,7 +11,6 @@ import operator
 import sys
 from collections import deque
 from collections.abc import Callable
-from opcode import opmap
 from typing import Any, Final
 
 import numpy as np
@@ -57,8 +56,6 @@ BINARY: Final = {
 COMPARE: Final = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
 UNARY: Final = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 
-_IN_PLACE: Final = range(13, 26)  # arguments of BINARY_OP
-_OPERATORS: Final = frozenset({opmap["BINARY_OP"], opmap["COMPARE_OP"]})
 _MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 _getframe = sys._getframe
@@ -170,10 +167,8 @@ def _binary(name: str, of: ufunc) -> Method:
 def _their_turn(name: str, forward: Method, a: Any, b: Any) -> Any:
     """The operator of the other operand's class, which may know NumPy's arrays and numbers alone: those of JAX do.
 
-    ``x.__add__(other)`` is NumPy's answer: that it is the other's turn.
+    ``x.__add__(other)`` is NumPy's answer: that it is the other's turn (``name_methods``).
     """
-    if type(a) is ndarray and not _is_an_operator():
-        return NotImplemented
     kind, mirrored = type(b), f"__{_MIRRORED.get(name, 'r' + name)}__"
     turn = getattr(kind, mirrored) if any(mirrored in vars(each) for each in kind.__mro__) else None  # not the operator of classes
     found = NotImplemented if turn is None else turn(b, a)
@@ -182,14 +177,6 @@ def _their_turn(name: str, forward: Method, a: Any, b: Any) -> Any:
     if type(a) is not ndarray:
         return forward(a.concrete("operator"), b)
     return NotImplemented if turn is None else turn(b, np.asarray(a))
-
-
-def _is_an_operator() -> bool:
-    """Tell whether the program has written an operator, and no call, where it is now."""
-    frame: Any = _getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("lazynp."):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _OPERATORS
 
 
 def _numpys(a: Any) -> Any:
@@ -225,23 +212,11 @@ def _reflected(name: str, of: ufunc) -> Method:
             # what went first and left it to ours may know NumPy's arrays and numbers alone: `numpy.matrix` does, and PyTorch's tensors
             if isinstance(b, np.ndarray):
                 return forward(b, np.asarray(a))
-            return NotImplemented if type(a) is not ndarray and a._value is not None else _once_more(name, forward, b, a)
+            return NotImplemented if type(a) is not ndarray and a._value is not None else forward(b, _numpys(a))
         return of(b, a)
 
     operate.__name__ = operate.__qualname__ = f"__r{name}__"
     return operate
-
-
-def _once_more(name: str, forward: Method, b: Any, a: Any) -> Any:
-    """The operator of who refused what is ours, given NumPy's: in place, where the program says ``b += a``."""
-    at_place = getattr(operator, f"i{name}")
-    frame: Any = _getframe()
-    while frame.f_globals is globals():
-        frame = frame.f_back
-    instruction, which = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
-    if instruction != opmap["BINARY_OP"] and hasattr(b, at_place.__name__.join(["__", "__"])):
-        return NotImplemented  # who calls us may mean the one or the other
-    return (at_place if instruction == opmap["BINARY_OP"] and which in _IN_PLACE else forward)(b, _numpys(a))
 
 
 def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -550,6 +525,26 @@ def install(cls: type) -> None:
         methods["__getitem__"] = _native.recorder(ndarray.__getitem__, {}, 3, False)
     for name, method in methods.items():
         setattr(cls, name, method)
+
+
+def name_methods(cls: type) -> None:
+    """Give arrays methods such as ``__add__`` for programs that call them by name; operators do not go through these.
+
+    NumPy's say ``NotImplemented`` where the other operand's class has a turn, and Python's operator gives it.  An operator of ours gives it
+    once more, with NumPy's array, and so must not be what the name means.
+    """
+    slots = vars(core.Cell)
+    names = [f"__{name}__" for name in (*BINARY, *COMPARE, "divmod", "matmul")]
+    core.name_methods(cls, {name: _by_name(name, slots[name]) for name in names})
+
+
+def _by_name(name: str, slot: Any) -> Method:
+    def method(self: Any, *value: Any) -> Any:
+        return NotImplemented if len(value) == 1 and defers(self, value[0]) else slot(self, *value)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"ndarray.{name}", slot.__doc__
+    method.__text_signature__ = slot.__text_signature__  # type: ignore[attr-defined]
+    return method
 
 
 def _recorder(method: Method, of: str, operands: int) -> Method:
