@@ -5,11 +5,11 @@ plain array holds its node; a view holds its base and how it lies in it (``lazyn
 sees it and every expression recorded before keeps the old value.  Promise: nothing here computes until a value is needed, and what was
 captured or exported is never changed afterwards.
 
-An array that a Python loop fills element by element holds a *draft* meanwhile: memory that nobody else has seen, where a write of known
+An array that a Python loop fills element by element holds a *draft* meanwhile: memory that no other code has seen, where a write of known
 values goes straight in.  The first whole-array use turns the draft into a node, and it is never written again.
 """
 
-# A write is one step to other threads, without a lock: whoever waited for one while running the program's code could wait for ever. A
+# A write is one step to other threads, without a lock: a thread that waited for one while running the program's code could wait for ever. A
 # value is recorded by exchanging the state of the array that owns the memory, (base, node), for another one if it is still what the new
 # value was made of (`core.exchange`); who finds it changed makes the new value of what is there now (`arrays.change`, `update`: parts,
 # masks, positions). Who writes into a draft's memory, in Python or in C, says so meanwhile (`core.writing`): the array counts as lent, so
@@ -93,7 +93,7 @@ _PARTS = hand.PLAIN_PARTS
 _plain = _PARTS.issuperset
 _exact = hand.EXACT.get
 _numpys_new: Any = np.ndarray.__new__
-_MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
+_MEMORY = np.ndarray  # the type of ``_base`` of an array in memory
 
 
 def _told_of(name: str) -> None:
@@ -137,9 +137,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     # Node: the value of a plain array; of a view, the node last derived from the base's.
     _node: Any
     # ndarray, Draft, numpy.ndarray or None: None for a plain array; the array that owns the memory of a view; the draft of a plain array
-    # that is being filled; the memory itself of an array at hand (``lazynp.array.hand``).
+    # that is being filled; the memory itself of an array in memory (``lazynp.array.hand``).
     _base: Any
-    # View: how a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
+    # View: how a view lies in its base (or the draft, for its shape and dtype); of an array in memory what ``base`` shows.
     _view: Any
     # Node, Buffer or None: what the cached ``_node`` of a view was derived from.
     _stamp: Any
@@ -188,7 +188,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def shape(self, shape: Any) -> None:
         memory = hand.own_memory(self)
         if memory is not None:
-            memory = memory[...]  # whoever else holds this view keeps its shape
+            memory = memory[...]  # other holders of this view keep its shape
             at_users_line(setattr, (memory, "shape", shape), {})
             self._base = memory
             return
@@ -257,7 +257,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def strides(self, strides: Any) -> None:
         memory = hand.own_memory(self)
         if memory is not None:
-            memory = memory[...]  # whoever else holds this view keeps its strides
+            memory = memory[...]  # other holders of this view keep its strides
             at_users_line(setattr, (memory, "strides", strides), {})
             self._base = memory
             return
@@ -565,7 +565,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
 
 def _read(x: ndarray, base: Any, key: Any) -> Any:
-    """``x[key]`` of an array that is not known to be at hand."""
+    """``x[key]`` of an array that is not known to be in memory."""
     kind = type(key)
     if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(x)) is not None:
         return hand.read(x, memory, key)
@@ -600,7 +600,7 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
 
 
 def _assign(x: ndarray, base: Any, key: Any, value: Any) -> None:
-    """``x[key] = value`` where it is more than putting elements as they are into memory at hand."""
+    """``x[key] = value`` where it is more than putting elements as they are into the array's memory."""
     if type(base) is ndarray and type(base._base) is _MEMORY and not x._readonly:
         base = hand.own_memory(x) if x.size <= config.at_hand else shown(x, base._base)
     if type(base) is _MEMORY:

@@ -110,7 +110,7 @@ class flagsobj:  # noqa: N801, NumPy's name
 
 
 def _memory(array: ndarray) -> Any:
-    """The memory of an array at hand, None of others."""
+    """The memory of an array that is in memory, None of others."""
     memory = array._base
     if type(memory) is np.ndarray:
         return memory

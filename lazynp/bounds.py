@@ -1,7 +1,7 @@
 """Pending graphs stay bounded: chains are cut, turns of loops end, changed arrays are known.
 
-In: the node that an array is about to hold.  Out: whether, and what, is computed now.  Promise: nobody ever has to call ``realize()``; a
-loop is cut at one of its own lines, so that its turns share a plan.
+In: the node that an array is about to hold.  Out: whether, and what, is computed now.  Promise: no program ever has to call ``realize()``;
+a loop is cut at one of its own lines, so that its turns share a plan.
 """
 
 # A chain deeper than some hundred operations is cut where a loop comes by; sums that a loop collects in place are computed when what they
@@ -48,7 +48,7 @@ def cut(node: Node) -> None:
     global _cut_site
     if node.depth > DEPTH_LIMIT or (node.site is not None and node.site == _cut_site):
         _cut_site = node.site
-        # The other results that somebody holds go along: left pending they would keep the history that this is about.
+        # The other results that are held go along: left pending they would keep the history that this is about.
         others = {x._node: None for r in _deep if (x := r()) is not None and x._base is None and x._node.depth > DEPTH_CUT // 2}
         _deep.clear()
         force([node, *others, *pending_scalars()], "graph limit")
@@ -82,7 +82,7 @@ def changed() -> list[Node]:
 
 def goes_to_what_exists(node: Node) -> bool:
     """Tell whether a part of an array that exists is written: a kernel ends there in any case, and afterwards the array's other parts are
-    at hand."""
+    in memory."""
     src = node.src
     if not config.at_hand or not src:
         return False

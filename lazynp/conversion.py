@@ -137,7 +137,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     if array.dtype not in NATIVE or not array.dtype.isnative:
         return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
     order = order or "K"
-    # What NumPy made of a sequence is ours alone; anything else may be somebody's memory.
+    # What NumPy made of a sequence is ours alone; anything else may be other code's memory.
     own = type(obj) in _SEQUENCES
     if own or copy:
         return from_numpy(array, order, copy=not own)
@@ -168,7 +168,7 @@ def anyarray(obj: Any) -> Any:
 
 
 def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True) -> arrays.ndarray:
-    """An array of a NumPy array's values, which are copied unless nobody will write to them."""
+    """An array of a NumPy array's values, which are copied if they may still be written to."""
     if config.at_hand and array.size <= config.at_hand:
         known: Any = np.array
         ours = array.base is None and array.flags.writeable and not copy and order in "KA"
@@ -197,7 +197,7 @@ def buffered(array: np.ndarray[Any, Any], order: str = "K", copy: bool = False) 
 def of_map(x: Any) -> arrays.ndarray | None:
     """An array that is read from a mapped file whenever it is computed with; None where the elements have to be copied.
 
-    That is where NumPy's own functions may write to the map, which nobody would tell of, and where few elements are cheaper at hand.
+    That is where NumPy's own functions may write to the map, which would not be reported, and where few elements are cheaper in memory.
     """
     memory = x.view(np.ndarray)
     told = not memory.flags.writeable or getattr(x, "tells_of_writes", False)
@@ -223,7 +223,7 @@ def of_map(x: Any) -> arrays.ndarray | None:
 
 
 maps: Final[WeakKeyDictionary[Any, WeakSet[Node]]] = WeakKeyDictionary()  # the leaves that are read from a mapped file
-shared: Final[WeakSet[Any]] = WeakSet()  # mapped files whose memory was shown, so that nobody tells of writes any more
+shared: Final[WeakSet[Any]] = WeakSet()  # mapped files whose memory was shown, so that writes are not reported any more
 
 
 def mapped(memory: np.ndarray[Any, Any], file: Any) -> Node:
@@ -236,7 +236,7 @@ def mapped(memory: np.ndarray[Any, Any], file: Any) -> Node:
 
 
 def _is_frozen(array: np.ndarray[Any, Any]) -> bool:
-    """Tell whether nobody can write to this memory: its whole base chain is NumPy's, read-only, and ends in an owner, or in bytes."""
+    """Tell whether this memory cannot be written to: its whole base chain is NumPy's, read-only, and ends in an owner, or in bytes."""
     at: Any = array
     while type(at) is np.ndarray and not at.flags.writeable:
         if at.base is None:
@@ -299,7 +299,7 @@ def holds_ours(items: Sequence[Any], depth: int = 0) -> bool:
 
 
 def _known(items: Sequence[Any]) -> list[Any] | None:
-    """A (nested) sequence of numbers that are known and arrays at hand, for NumPy to read; None where something in it is lazy."""
+    """A (nested) sequence of numbers that are known and arrays in memory, for NumPy to read; None where something in it is lazy."""
     known: list[Any] = []
     for item in items:
         if type(item) in CLASSES:
@@ -319,7 +319,7 @@ def _known(items: Sequence[Any]) -> list[Any] | None:
 
 
 def _apart(items: Any) -> Any:
-    """A (nested) sequence as one that nobody else has: NumPy does not hold what it looks at, and what is of ours in it runs code."""
+    """A (nested) sequence as a copy that no other code has: NumPy does not hold what it looks at, and what is of ours in it runs code."""
     return type(items)([_apart(item) for item in items]) if type(items) in (list, tuple) else items
 
 

@@ -1,35 +1,35 @@
 """Values in host memory: reading an array through NumPy, and filling one element by element.
 
 In: arrays.  Out: NumPy arrays over their memory with the nominal strides, and *drafts*.  Promise: ``host`` computes what is pending and
-copies nothing; a draft is seen by one cell only, and becomes a node, never to be written again, before anybody else may see it; while one
-is lent to the world outside, which may write at any time, what is recorded of the array is a copy of what the memory holds then, and what
+copies nothing.  A draft is seen by one cell only, and becomes a node, never to be written again, before anything else may see it.  While
+one is lent to the world outside, which may write at any time, what is recorded of the array is a copy of what the memory holds then.  What
 is written to the array goes into that memory.
 """
 
-# `x[i]` is a number: whoever reads an element wants a number, and Python's loops over elements should cost what NumPy's do. An array that
-# is written element by element holds a *draft* meanwhile: memory that no other cell and nothing pending refers to, into which known
+# `x[i]` is a number: a program that reads an element wants a number, and Python's loops over elements should cost what NumPy's do. An array
+# that is written element by element holds a *draft* meanwhile: memory that no other cell and nothing pending refers to, into which known
 # values go straight, without a node. The first whole-array use makes the draft the array's value again. A large array that waits is
 # computed when a second small part of it (a sixteenth, or less) is asked for, or its rows are gone through (`memory.partial_read`): each
-# part would be computed by itself else, with all that it comes from. After eight writes in a row, through views or not, it becomes a
-# draft (`assignment._is_run`). Reshapes, transposes and rows of a large array that exists are parts of it like slices (`large_view` in
-# `parts.h`), `flat` and iteration read from its memory, NumPy's iterators write into it (it is lent to them), and `ufunc.at` writes into
-# a draft. A range (`arange`) that is wanted as it is is counted by NumPy, without a program.
+# part would be computed by itself else, with all that it comes from. After eight writes in a row, through views or not, it becomes a draft
+# (`assignment._is_run`). Reshapes, transposes and rows of a large array that exists are parts of it like slices (`large_view` in
+# `parts.h`), `flat` and iteration read from its memory, NumPy's iterators write into it (it is lent to them), and `ufunc.at` writes into a
+# draft. A range (`arange`) that is wanted as it is is counted by NumPy, without a program.
 #
 # An export (`numpy.asarray(x)`, the buffer protocol, DLPack, `x.ctypes`, a view as a subclass) is the array's memory itself, at any size
 # (`memory.lend`): what is pending is computed, and the array becomes a draft; where something pending, or another cell, holds the value
-# as well, that draft is a copy. The arrays outside hang on a base of their own, and a weak reference to it says whether somebody outside
-# is left. As long as somebody is, the array is *lent*: its elements are what the memory holds at that moment. Operations that tapes
-# compute read it at their call, where it lies, with what of their operands waits (`step_made`, `operand_now`); what follows waits. What a
-# graph records of it (above `first_limit`, and what is no tape's) is a copy of what it shows then (`published`, `shown_now`); the last
-# copy again where a comparison finds that nothing was written since, so an expression that reads the array twice still reads one buffer.
-# Writes go into the memory. Reductions of a lent array are computed at the call (`reductions.at_the_call`), without the copy. Afterwards
-# the memory is the array's node again, without a copy. An address that was told (`x.ctypes.data`, `__array_interface__`) keeps the array
-# lent as long as it lives. What the library itself gives to a function of NumPy's for the length of a call (`protocols.snapshot`) lends
-# nothing; functions whose results show what they are given (`np.ma`, records) get the memory itself. An array that is resized, or whose
-# strides are set, leaves its value to its views (`memory.left_behind`); `resize` is refused where the reference count of the array says
-# that somebody else has it, as NumPy does. Memory that comes from outside (`np.asarray` of NumPy's arrays, `frombuffer`, `from_dlpack`,
-# `np.ndarray(buffer=)`) is a draft, too (`memory.adopted`; of small arrays memory at hand): lent as long as the reference count of
-# NumPy's array says that somebody else has it, for ever where that cannot be known, and then the array's own.
+# as well, that draft is a copy. The arrays outside hang on a base of their own, and a weak reference to it says whether one of them is
+# left. As long as one is, the array is *lent*: its elements are what the memory holds at that moment. Operations that tapes compute read it
+# at their call, where it lies, with what of their operands waits (`step_made`, `operand_now`); what follows waits. What a graph records of
+# it (above `first_limit`, and what is no tape's) is a copy of what it shows then (`published`, `shown_now`); the last copy again where a
+# comparison finds that nothing was written since, so an expression that reads the array twice still reads one buffer. Writes go into the
+# memory. Reductions of a lent array are computed at the call (`reductions.at_the_call`), without the copy. Afterwards the memory is the
+# array's node again, without a copy. An address that was told (`x.ctypes.data`, `__array_interface__`) keeps the array lent as long as it
+# lives. What the library itself gives to a function of NumPy's for the length of a call (`protocols.snapshot`) lends nothing; functions
+# whose results show what they are given (`np.ma`, records) get the memory itself. An array that is resized, or whose strides are set,
+# leaves its value to its views (`memory.left_behind`); `resize` is refused where the reference count of the array says that there is
+# another holder, as NumPy does. Memory that comes from outside (`np.asarray` of NumPy's arrays, `frombuffer`, `from_dlpack`,
+# `np.ndarray(buffer=)`) is a draft, too (`memory.adopted`; small arrays keep it as their memory). It is lent as long as the reference count
+# of NumPy's array says that there is another holder, for ever where that cannot be known, and then the array's own.
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
 
 FEW = 4096
-"""Elements of a part that are copied for whoever records it: what is written next is written in place, then."""
+"""Elements of a part that are copied for an operation that records it: what is written next is written in place, then."""
 
 READERS = 64
-"""Pending operations that are looked at for who reads an array that is changed."""
+"""Pending operations that are looked at for readers of an array that is changed."""
 
 COMPARED = 1 << 17
 """Words that are compared with a snapshot at a time."""
@@ -75,11 +75,11 @@ _MEMORY = np.ndarray
 
 
 class Draft:
-    """Memory of an array that is being filled: owned by one cell, seen by nobody else, unless it is lent.
+    """Memory of an array that is being filled: owned by one cell, seen through no other, unless it is lent.
 
-    ``lease`` refers to what the arrays outside keep: it is dead when none is left.  ``pinned`` is such an array, kept because somebody was
-    told an address.  ``snapshot`` refers to the last node that was made of lent memory.  ``outside`` is a NumPy array over memory that
-    came from outside, where ``viewed`` says that it is a view there, too; ``file`` is the map that it is a read-only part of.
+    ``lease`` refers to what the arrays outside keep: it is dead when none is left.  ``pinned`` is such an array, kept because an address
+    was told.  ``snapshot`` refers to the last node that was made of lent memory.  ``outside`` is a NumPy array over memory that came from
+    outside, where ``viewed`` says that it is a view there, too; ``file`` is the map that it is a read-only part of.
     """
 
     __slots__ = ("array", "buffer", "dtype", "file", "lease", "outside", "pinned", "shape", "snapshot", "viewed", "views")
@@ -114,7 +114,7 @@ class Draft:
         return base if type(base) is not _MEMORY or base.base is None else base.base
 
     def exported(self) -> np.ndarray[Any, Any]:
-        """The memory as an array of the world outside, whose base every view of it keeps, and nobody here."""
+        """The memory as an array of the world outside, whose base every view of it keeps, and nothing of ours."""
         export = None if self.lease is None else self.lease()
         if export is None:
             block = self.buffer.block
@@ -150,7 +150,7 @@ _ALONE = _holders(np.empty(1)[...])
 
 
 def _others_hold(array: np.ndarray[Any, Any]) -> bool:
-    """Tell whether somebody else may reach the memory that a view of NumPy's shows, or must not be given it as it is."""
+    """Tell whether other code may reach the memory that a view of NumPy's shows, or must not be given it as it is."""
     owner: Any = array.base
     if not isinstance(owner, _MEMORY) or owner.base is not None or not owner.flags.owndata or not array.flags.aligned:
         return True
@@ -172,9 +172,9 @@ def _without_gaps(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
-    """An array over memory of NumPy's, or of somebody it got it from: both sides see what the other writes.
+    """An array over memory of NumPy's, or of an object it got it from: both sides see what the other writes.
 
-    A large one is lent as long as somebody else can reach the memory; afterwards the memory is its own.
+    A large one is lent as long as other code can reach the memory; afterwards the memory is its own.
     """
     if array.flags.num >= 0:
         return _adopted(array)
@@ -303,7 +303,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     if type(x._view) is Keyed:
         array = memory.array if inner is not None else memory.at_hand
         return None if array is None else shown(x, array)
-    # Kept with the memory, not with the view: a view that nobody reads any more must not keep old memory.
+    # Kept with the memory, not with the view: a view that is not read any more must not keep old memory.
     view: View = x._view
     kept = memory.views
     if kept is None:
@@ -359,7 +359,7 @@ def partial_read(x: arrays.ndarray, size: int, times: int = 1) -> None:
 
 
 def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
-    """Tell whether the memory of a plain array may be written while we look: by somebody outside, or by a write that is under way.
+    """Tell whether the memory of a plain array may be written while we look: by code outside, or by a write that is under way.
 
     ``own`` are the caller's own writes (``core.writing``).
     """
@@ -374,7 +374,7 @@ def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
 
 
 def private(root: arrays.ndarray) -> None:
-    """Let a plain array be a value again, if nobody outside holds its memory any more: what reads it later need not ask."""
+    """Let a plain array be a value again, if its memory is not held outside any more: what reads it later need not ask."""
     held = root._base
     if type(held) is Draft and held.file is None and not is_lent(root):
         arrays.root_node(root)
@@ -396,9 +396,9 @@ def is_exported(x: arrays.ndarray) -> bool:
 def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None:
     """The memory of an array for the world outside: writable where the array is, and seen by both sides as NumPy's arrays see each other's.
 
-    What is pending is computed; where somebody else here holds the value, the array gets memory of its own.  As long as a NumPy array over
-    the memory lives, the array is what the memory holds; ``pinned``: as long as the array itself lives, because its address is told.  None
-    for values that are on a device.
+    What is pending is computed; where another cell or a pending operation holds the value, the array gets memory of its own.  As long as a
+    NumPy array over the memory lives, the array is what the memory holds; ``pinned``: as long as the array itself lives, because its
+    address is told.  None for values that are on a device.
     """
     root = x._base if type(x._base) is arrays.ndarray else x
     memory = hand.own_memory(root)
@@ -409,7 +409,7 @@ def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None
     else:
         core.lend(root, pinned)
         if pinned and memory.base is None:
-            root._base = memory = memory[...]  # which is nobody's own, and never let go
+            root._base = memory = memory[...]  # which is not the array's own, and never let go
     found = memory[...] if root is x else shown(x, memory)
     if x._readonly is not False:
         found.flags.writeable = False
@@ -452,14 +452,14 @@ def _is_known(node: Node) -> bool:
 
 
 def written(x: arrays.ndarray, node: Node) -> bool:
-    """Put a new value into memory that is lent, or at hand, where others see it; tells whether it was."""
+    """Put a new value where others see it, into memory that is lent or a small array's; tells whether it was put there."""
     base = x._base
     root: arrays.ndarray = base if type(base) is arrays.ndarray else x
     if type(root._base) is not _MEMORY and not is_lent(root):
         return False
     value = host(arrays.wrap(node), "shared memory")
     with core.writing(x):
-        if root._base is None:  # nobody is left to see it
+        if root._base is None:  # no array is left that shows it
             return False
         memory = elements(x)
         assert memory is not None
@@ -506,7 +506,7 @@ def shown_now(x: arrays.ndarray) -> Node | None:
 def stand_in(x: Any) -> arrays.ndarray | None:
     """An array over memory that is lent, for what is computed before the call returns and needs no copy; None where nothing large is lent.
 
-    What it gives is to be computed at once (``scalars.force``), while nobody outside can write.
+    What it gives is to be computed at once (``scalars.force``), while no code outside can write.
     """
     held = x._base if type(x) is arrays.ndarray else None
     if type(held) is not Draft or devices.gpus is not None:
@@ -525,11 +525,11 @@ def _copied(memory: np.ndarray[Any, Any], device: str | None) -> Node:
 
 
 def _taken_back(root: arrays.ndarray, held: Draft) -> Node | None:
-    """Make a draft the array's value, unless somebody is writing."""
+    """Make a draft the array's value, unless it is being written."""
     value = held.buffer
     owner = None if held.outside is None else held.outside.base
     if type(owner) is _MEMORY and owner.base is None and owner.flags.carray and owner.nbytes == value.nbytes:
-        value = Buffer(owner.reshape(-1).view(held.dtype).reshape(held.shape))  # of which can be told who else holds it
+        value = Buffer(owner.reshape(-1).view(held.dtype).reshape(held.shape))  # of which other holders can be counted
     node = build.leaf(value)
     return node if core.exchange(root, held, None, None, None, node) else None
 
@@ -566,7 +566,7 @@ def _same(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
 
 
 def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | None:
-    """Memory of a plain array that may be written now, because nobody else sees it.
+    """Memory of a plain array that may be written now, because nothing else shows it.
 
     It is the array's own where no other cell and nothing pending refers to its value; else a copy, or None if none is wanted.
     """
@@ -642,7 +642,7 @@ def left_behind(root: arrays.ndarray) -> arrays.ndarray:
 
 
 def become(x: arrays.ndarray, array: np.ndarray[Any, Any]) -> None:
-    """Let a plain array show a NumPy array that nobody else has; its views keep the memory that it had."""
+    """Let a plain array show a NumPy array that has no other holder; its views keep the memory that it had."""
     if hand.own_memory(x) is None:
         left_behind(x)
     made = from_numpy(array, copy=False)

@@ -46,7 +46,7 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
             return array
     owner = array.base
     while type(owner) is np.ndarray:
-        # Not through the view, its base or any other way: whoever gets this array cannot make it writeable again.
+        # Not through the view, its base or any other way: code that gets this array cannot make it writeable again.
         owner.flags.writeable = False
         owner = owner.base
     array.flags.writeable = False
@@ -54,7 +54,7 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
 
 
 def exported(x: Any, reason: str) -> np.ndarray[Any, Any]:
-    """The memory of an array, shared with it; a snapshot of what is on a device, and of a scalar, which is nobody's memory."""
+    """The memory of an array, shared with it; a snapshot of what is on a device, and of a scalar, which has no memory of its own."""
     from lazynp.arrays import lend
 
     memory = None if type(x) in CLASSES else lend(x)
@@ -87,7 +87,7 @@ def _raise_dropped(x: Any) -> None:
 
 
 def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """The value as a NumPy array: the memory itself, or a copy; a scalar is nobody's memory, so it is always copied."""
+    """The value as a NumPy array: the memory itself, or a copy; a scalar has no memory of its own, so it is always copied."""
     _raise_dropped(self)
     if type(self) in CLASSES:
         if copy is False:
@@ -217,7 +217,7 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
 
 
 def _is_scipys(ufunc: np.ufunc) -> bool:
-    """Tell whether it is one of ``scipy.special``, which ``lazynp.special`` has too; nobody has one without having loaded that module."""
+    """Tell whether it is one of ``scipy.special``, which ``lazynp.special`` has too; none exists before that module is loaded."""
     module: Any = sys.modules.get("scipy.special")
     found = getattr(module, ufunc.__name__, None)
     return found is not None and getattr(found, "__wrapped__", found) is ufunc
@@ -243,7 +243,7 @@ def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, 
 
 
 def _memory(x: Any) -> np.ndarray[Any, Any] | None:
-    """The memory of an array at hand; None for all others, scalars too."""
+    """The memory of an array that is in memory; None for all others, scalars too."""
     from lazynp.array import hand
 
     return None if type(x) in CLASSES else hand.own_memory(x)

@@ -1,7 +1,7 @@
 """The package's names where operations are recorded, which is wherever the native core loads.
 
 In: the namespace of the package.  Out: the same, with what lazynp answers itself, what it asks NumPy for, and the submodules.  Promise:
-modules of names that few programs use are loaded when somebody asks for one.
+modules of names that few programs use are loaded when one is asked for.
 """
 
 from __future__ import annotations

@@ -402,9 +402,9 @@ def scalar_of(node: Node) -> Any:
 
 
 def pending_scalars() -> list[Node]:
-    """Nodes of the pending scalars that somebody holds.
+    """Nodes of the pending scalars that are held.
 
-    They are next to nothing to store, and whoever computes their sources anyway should compute them too: a list of losses must not keep
+    They are next to nothing to store, and a run that computes their sources anyway should compute them too: a list of losses must not keep
     the whole history of a training loop pending.
     """
     nodes = [x._node for r in _pending if (x := r()) is not None and x._node is not None and x._node.buffer is None]

@@ -134,7 +134,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: An
 
 
 def array_function(self: Any, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-    """NumPy's own ``ndarray.__array_function__``: the function without asking anybody, where all are arrays."""
+    """NumPy's own ``ndarray.__array_function__``: the function without asking any operand, where all are arrays."""
     if not all(issubclass(kind, (*_ARRAYS, generic)) for kind in types):
         return NotImplemented
     return unasking(original(function))(*arguments, **keywords)
@@ -154,7 +154,7 @@ class _OfFunctions(np.ndarray):
 
 _PROTOCOLS: Final[dict[str, type]] = {"__array_ufunc__": _OfUfuncs, "__array_function__": _OfFunctions}
 HIDDEN: Final = frozenset(_PROTOCOLS.values())
-"""Classes that nobody wrote."""
+"""Classes that no program wrote."""
 
 
 def _key_for(kind: Any, name: str, method: Any) -> Any:

@@ -29,8 +29,8 @@ from lazynp.values.nesting import checked_shape
 from lazynp.views import AXES, NEW, REINTERPRET, STRIDED, Geometry, Keyed, Path, Region, Step, View, reshaped_strides
 
 _new = Cell.__new__
-_MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
-# Steps from a plain array whose geometry can wait until somebody asks for it.
+_MEMORY = np.ndarray  # the type of ``_base`` of an array in memory
+# Steps from a plain array whose geometry can wait until it is asked for.
 _FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
 
 
@@ -42,7 +42,7 @@ def view_flip(x: arrays.ndarray, axes: Sequence[int]) -> arrays.ndarray:
 
 
 def view_expand(x: arrays.ndarray, shape: Shape) -> arrays.ndarray:
-    """Broadcast to ``shape``, which must fit; read-only until somebody sets the flag."""
+    """Broadcast to ``shape``, which must fit; read-only until the flag is set."""
     return derived(x, x.shape, (o.EXPAND, None, shape), readonly=True)
 
 
@@ -214,7 +214,7 @@ def may_be_written(x: arrays.ndarray) -> bool:
 
 
 def _known_memory(x: Any) -> np.ndarray[Any, Any] | None:
-    """Return the memory of an array of NumPy's, and of one of ours that others may see, too: at hand, lent, or from outside; else None."""
+    """Return the memory of an array of NumPy's, and of one of ours that others may see: in memory, lent, or from outside; else None."""
     if isinstance(x, np.ndarray):
         return x
     if type(x) is not arrays.ndarray:
@@ -278,13 +278,13 @@ def derived(
     """The view of ``x`` that one more step gives, which was made for an array of the shape ``seen``."""
     base, node = x._base, x._node  # with nothing in between
     if type(base) is _MEMORY:
-        # A lens all the same; who asks for its elements finds that they are at hand.
+        # A lens all the same; its elements are found in memory when they are asked for.
         owner = hand.owner_of(x)
         root, start = hand.rooted(x)
         shape = base.shape
         apart = root is not x
         if not apart:
-            root = hand.cell(base[...], owner)  # whose flags and shape nobody sets
+            root = hand.cell(base[...], owner)  # whose flags and shape are not set
         view = View(root.shape, root.dtype, (), root.shape, root.dtype, owner)
         if apart:
             place = start, base.strides

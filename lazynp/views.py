@@ -167,7 +167,7 @@ class View:
 
 
 class Keyed(View):
-    """A small view that a key names; it is taken apart when somebody asks for its path, which most that are read in loops never see."""
+    """A small view that a key names; it is taken apart when its path is asked for, which most that are read in loops never see."""
 
     __slots__ = ("_apart", "key")
 

@@ -4,8 +4,8 @@ In: what one run would compute, on the processor or a GPU.  Out: what to compute
 planned to need more than the budget (``LAZYNP_MEMORY``; else half of what is free) are cut, at a place where less is on its way from the
 first run to the second than the inputs take that only the first one reads; what is found depends on sizes alone.
 
-Within one run temporaries go at their last reader, but inputs stay to its end: somebody might hold them.  Between runs those go that
-nobody holds.
+Within one run temporaries go at their last reader, but inputs stay to its end: the program might hold them.  Between runs those that are
+not held go.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Promise: recording an operation asks for no device; no driver is touched before 
 that says what is missing.
 
 ``gpus`` is the one hook through which the rest of lazynp, which is written as if there were the processor alone, asks what is to be done
-otherwise: None until somebody names a GPU, then the object of ``namespace/device/gpus.py``.
+otherwise.  It is None until a GPU is named, then the object of ``namespace/device/gpus.py``.
 
 A node has no device of its own.  A value in device memory is on that device, ``COPY`` pins one, what is computed from a value on a GPU is
 on that GPU, and everything else is on the default device at the moment when it is computed or asked about.
@@ -98,7 +98,7 @@ def place(name: str) -> Any:
 
 
 def default() -> str:
-    """The device of what nobody placed."""
+    """The device of what was not placed."""
     return _chosen.get() or config.device
 
 

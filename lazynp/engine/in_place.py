@@ -2,29 +2,29 @@
 
 In: what a run would compute.  Out: those results that may lie where their operand lies (``x += 1.0``, ``x[1:-1] *= y``), computed there.
 Promise: such an array needs no second one meanwhile, and nothing is lost: a piece is computed in memory of its own, by a program like any
-other, with its errors, and then copied to its place, which cannot fail.  Whoever stops the computation in between (Ctrl-C, no memory)
-leaves a value that is ``Unfinished``: who reads it goes on where it was stopped.
+other, with its errors, and then copied to its place, which cannot fail.  An interruption in between (Ctrl-C, no memory) leaves a value that
+is ``Unfinished``: the next read goes on where it was stopped.
 
 One operation on what exists is no program: its loop writes over the operand, as NumPy's would, and nothing stops it halfway.
 
-An operand may be overwritten if nobody can reach it but through the result, which is known from counting references; and if the result is
+An operand may be overwritten if it can be reached only through the result, which is known from counting references; and if the result is
 computed element by element, so that no piece reads what an earlier one has overwritten.
 
-What is a copy and then a method (``np.sort``, ``np.partition``) is done in a run's own temporary where nobody reads that afterwards
-(``changes`` in ``backends/numpy/source.py``). A ``STORE`` may be written into the memory of the array it changes if nobody wants the old
-elements any more. Nobody counts who does: counting would cost every operation. Within a program the scheduler sees all readers
+What is a copy and then a method (``np.sort``, ``np.partition``) is done in a run's own temporary where that is not read afterwards
+(``changes`` in ``backends/numpy/source.py``). A ``STORE`` may be written into the memory of the array it changes if the old elements are
+not wanted any more. Their readers are not counted: counting would cost every operation. Within a program the scheduler sees all readers
 (``memory.py``). For an input of the program, ``backends/common/ownership.py`` makes a transaction of the run: the memory is detached from
-its node (other threads then wait in ``realize``), the elements that will be overwritten are saved, and after the run one looks whether
-the old node died with the graph that the run consumed. If it lives, or the run failed, the old elements are put back; where there is no
-memory for an old value beside the new one, it is put together when somebody reads it. A plan claims an input only where it overwrites
-less than half of it: otherwise a fresh buffer and a copy of what lies around the region cost less. Memory that was exported
-(``numpy.asarray(x)``), or that another run reads, is never claimed. Saving half of an array, or a fresh one beside it, is too much where
-NumPy has one array: from 32 MiB on (``pressure.ALONE_FROM``), what is computed element by element and assigned to the array it reads is
-put together in that array's memory (``engine/in_place.py``). One operation on what exists (``x += 1.0``, ``x *= y``, ``x[k::2] *= y``,
-``x[:n] -= x[n:]``, a copy) is written there by its own loop, at any size that is recorded: there is nothing to fuse, and a kernel would
-need a second array. Here one must know before: the references to the old value, and to all that leads to it, are those of the graph. A
-piece is a program like any other, so its errors are heard as ever; then it is copied. The node is published at once, with an
-``Unfinished`` buffer, so nobody comes to what it was computed from, and whoever reads it after an interrupt goes on with the next piece.
+its node (other threads then wait in ``realize``), the elements that will be overwritten are saved, and after the run one looks whether the
+old node died with the graph that the run consumed. If it lives, or the run failed, the old elements are put back; where there is no memory
+for an old value beside the new one, it is put together when it is read. A plan claims an input only where it overwrites less than half of
+it: otherwise a fresh buffer and a copy of what lies around the region cost less. Memory that was exported (``numpy.asarray(x)``), or that
+another run reads, is never claimed. Saving half of an array, or a fresh one beside it, is too much where NumPy has one array: from 32 MiB
+on (``pressure.ALONE_FROM``), what is computed element by element and assigned to the array it reads is put together in that array's memory
+(``engine/in_place.py``). One operation on what exists (``x += 1.0``, ``x *= y``, ``x[k::2] *= y``, ``x[:n] -= x[n:]``, a copy) is written
+there by its own loop, at any size that is recorded: there is nothing to fuse, and a kernel would need a second array. Here one must know
+before: the references to the old value, and to all that leads to it, are those of the graph. A piece is a program like any other, so its
+errors are heard as ever; then it is copied. The node is published at once, with an ``Unfinished`` buffer, so nothing reads what it was
+computed from, and the first read after an interrupt goes on with the next piece.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ class Update:
         self.needs = needs
 
     def alone(self) -> bool:
-        """Tell whether nobody can reach the operand but through the result."""
+        """Tell whether the operand can be reached only through the result."""
         return references(self.references) == list(self.references.values())
 
 
@@ -320,7 +320,7 @@ def update(node: Node) -> Update | None:
         same = {x: None for x in operands if x.dtype == node.dtype and x.buffer is not None and x not in elsewhere and _own(x.buffer)}
         readers = Counter(source for reader in read for source in reader.src)
         held = {x: count - readers[x] for x, count in zip(same, references(same), strict=True)}
-        base = min(same, key=held.__getitem__, default=None)  # which nobody else has, if there is one
+        base = min(same, key=held.__getitem__, default=None)  # one with no other reference, if there is one
     if base is None or base in elsewhere or (stored and base in operands) or not _own(base.buffer):
         return None
     counts = {base: 0}

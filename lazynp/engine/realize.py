@@ -155,7 +155,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
             if floating.heard:
                 floating.take()  # of a run that failed
     if error is None:
-        del canonical  # it holds inputs, of which is asked whether anybody else holds them
+        del canonical  # it holds inputs, of which is asked whether anything else holds them
         pressure.relieve()
         if rechecks.later or rechecks.looked:
             rechecks.tell(wait=found is not None)  # what comes first is told first
@@ -267,7 +267,7 @@ def _run_piece(node: Node, plans: dict[Any, Plan]) -> rechecks.Found | None:
 def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None) -> rechecks.Found | None:
     """Run and publish; what is to be told of floating-point errors comes back, for it may raise."""
     if floating.heard:
-        floating.take()  # of whoever ran a plan and did not ask
+        floating.take()  # of a run whose caller did not ask
     if config.watched:
         values = _watched(plan, canonical, claim)
     else:
@@ -315,7 +315,7 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
 
 
 def _run_owning(plan: Plan, canonical: Canonical, claims: Claims) -> rechecks.Found | None:
-    """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
+    """Run a plan that writes some inputs in place if it may; nothing else reads a buffer meanwhile."""
     if rechecks.later:
         rechecks.look()  # they may have to read once more what is overwritten now
     claim = ownership.Claim()

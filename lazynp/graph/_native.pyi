@@ -30,7 +30,7 @@ class Node:
     error : BaseException or None
         Why it could not be computed; every dependent raises it again.
     computed : bool
-        It was computed before, on the way to another value, and not kept.  Whoever needs it again keeps it.
+        It was computed before, on the way to another value, and not kept.  The next run that needs it keeps it.
     """
 
     op: Op

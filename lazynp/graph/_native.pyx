@@ -154,10 +154,10 @@ def pending():
 def walk(nodes):
     """Return the canonical form of the program that computes ``nodes``.
 
-    Three kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
-    of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all others
-    die at their last reader), arrays that were written through a view or are given to a product, which are in memory anyway, if somebody
-    holds them, and values that an earlier program computed without keeping and that something new is computed from.
+    Three kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them.  First,
+    results of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all
+    others die at their last reader).  Second, arrays that were written through a view or are given to a product, which are in memory
+    anyway, if they are held.  Third, values that an earlier program computed without keeping and that something new is computed from.
     """
     return canonicalise(None, nodes)
 

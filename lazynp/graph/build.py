@@ -23,12 +23,12 @@ from lazynp.values.buffer import Buffer
 
 Axis = tuple[int, int]  # (start, step) of one sliced axis
 
-# The OUTPUT nodes of each pending CALL.  Once its value exists a CALL forgets how it was made, so whoever computes it computes these.
+# The OUTPUT nodes of each pending CALL.  Once its value exists a CALL forgets how it was made, so a run that computes it computes these.
 outputs: WeakKeyDictionary[Node, WeakSet[Node]] = WeakKeyDictionary()
 
 
 def buffer(array: np.ndarray[Any, Any]) -> Node:
-    """A leaf for a C-contiguous NumPy array that nobody else will write to; a large one is the user's line's."""
+    """A leaf for a C-contiguous NumPy array that no other code will write to; a large one is the user's line's."""
     return leaf(Buffer(array), caller() if array.nbytes >= pressure.COUNTED_FROM else None)
 
 
@@ -88,7 +88,7 @@ def bitcast(x: Node, dtype: np.dtype[Any]) -> Node:
 
 
 # Another thread may publish a node while it is looked at: it then has no argument and no sources.  ``publish`` changes the operation first,
-# so whoever reads that last knows that what was read before belongs to it.
+# so a thread that reads that last knows that what was read before belongs to it.
 
 
 def is_filled(x: Node) -> bool:

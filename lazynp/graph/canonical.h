@@ -7,14 +7,14 @@
    The key is a string of 32-bit words: the entries, the outputs and how many these are.  An entry is a head (operation, dtype, kinds of errors
    where they are not the default ones), and then what `canonicalise.structure` reads.  Arguments that are no numbers stand beside the string.
 
-   A run is asked for one value, but makes others. Those that somebody holds (who has more references than the graph accounts for) are kept where
-   computing them a second time would cost more than keeping them: results of calls, arrays that were written through a view or are given to a product
-   of matrices (both are in memory anyway), small results of reductions, and whatever is small enough to be at hand (`keep_asked_for_later` in
-   `graph/canonical.h`). What is changed in place by an operator (`a[k:, k:] -= x`), where nobody else holds the array's value and at least a quarter
-   of it stays (`memory.changes_alone`), is changed by NumPy's loop, row by row (`direct_rows_into`): a kernel would need a second array, or to save
-   the old elements. Any other write to a part of a large array that exists is a run of its own, at its line (`arrays.replace`): its kernel would end
-   there in any case, and afterwards the other parts are at hand. What a recorded expression takes from a small part of a large draft is a copy, so
-   that the draft stays one. */
+   A run is asked for one value, but makes others. Those that are held elsewhere (have more references than the graph accounts for) are kept where
+   computing them again would cost more than that. These are results of calls, arrays that were written through a view or are given to a product of
+   matrices (both are in memory anyway), small results of reductions, and what is small enough for `at_hand` (`keep_asked_for_later` in
+   `graph/canonical.h`). What is changed in place by an operator (`a[k:, k:] -= x`), where nothing else holds the array's value and at least a quarter
+   of it stays (`memory.changes_alone`), is changed by NumPy's loop, row by row (`direct_rows_into`). A kernel would need a second array, or to save the
+   old elements. Any other write to a part of a large array that exists is a run of its own, at its line (`arrays.replace`): its kernel would end there
+   in any case, and afterwards the other parts are in memory. What a recorded expression takes from a small part of a large draft is a copy, so that the
+   draft stays one. */
 
 #ifndef LAZYNP_CANONICAL_H
 #define LAZYNP_CANONICAL_H
@@ -441,7 +441,7 @@ static long long most_bytes;
 
 static PyObject *config_dict, *at_hand_name; /* of `values.config` */
 
-/* Elements of the largest array that may be at hand; 0 where none may. */
+/* Elements of the largest array that may hold its memory itself (`hand.py`); 0 where none may. */
 static long long most_at_hand(void) {
     PyObject* limit = PyDict_GetItemWithError(config_dict, at_hand_name);
     return limit ? PyLong_AsLongLong(limit) : 0;
@@ -495,9 +495,9 @@ static int is_product(Node* node, Op* op) {
     return name && PyUnicode_Check(name) && (PyUnicode_CompareWithASCIIString(name, "matmul") == 0 || PyUnicode_CompareWithASCIIString(name, "dot") == 0);
 }
 
-/* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller,
-   small results of what was reduced, arrays that were written through a view or are given to a product, which are in memory anyway, and what will
-   be at hand: what has more references than the walk, its readers in the program and the forms of other threads' runs is held by something else. */
+/* Keep the results of calls that can still be asked for when the program is over, or what is made of them where that is much smaller. Keep also small
+   results of what was reduced, arrays that were written through a view or are given to a product, which are in memory anyway, and what is small enough
+   for `at_hand`. What has more references than the walk, its readers in the program and the forms of other threads' runs is held by something else. */
 static int keep_asked_for_later(void) {
     Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
     int held;
@@ -794,7 +794,7 @@ static PyObject* without_sizes(PyObject* module, PyObject* key) {
     made = PyBytes_FromStringAndSize(NULL, PyBytes_GET_SIZE(text));
     if (made == NULL) return NULL;
     memcpy(PyBytes_AS_STRING(made), PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text));
-    words = (word*)PyBytes_AS_STRING(made); /* nobody else has seen it */
+    words = (word*)PyBytes_AS_STRING(made); /* not shared yet */
     end = length - 1 - words[length - 1];
     for (at = 0; at < end;) {
         Op* op = &ops[words[at] & 255];

@@ -18,15 +18,15 @@ code was running; that line says which operation it was.
 # operations that would warn are run at their call, so that what is to be heard of them stays in the block. Equal operations recorded
 # under one state are one operation and warn once, at the first line.
 #
-# What is computed at hand is heard in NumPy's error state "log", which is set around the call (`items.h`). The NumPy tier hears NumPy's
-# own messages and knows by the line of generated code which operation it was. Kernels clear the processor's flags and collect them at the
-# end, in every worker; where a flag is raised that somebody wants to hear of, the program is evaluated once more in the NumPy tier, from
-# the inputs as they were, and that decides what is said. So flags may be raised in vain (comparing NaN does it) but not on ordinary data,
-# which a table tests for every ufunc in every flavour of the math library; and an evaluation that told nobody anything lets the next 1,
-# 3, 7, ... 255 hits of this plan and these lines go by. Kernels with float16, whose conversions raise flags at random, look at their
+# What is computed of arrays in memory is heard in NumPy's error state "log", which is set around the call (`items.h`). The NumPy tier hears
+# NumPy's own messages and knows by the line of generated code which operation it was. Kernels clear the processor's flags and collect them
+# at the end, in every worker. Where a flag is raised that an error state reports, the program is evaluated once more in the NumPy tier,
+# from the inputs as they were, and that decides what is said. So flags may be raised in vain (comparing NaN does it) but not on ordinary
+# data, which a table tests for every ufunc in every flavour of the math library. An evaluation that reported nothing lets the next
+# 1, 3, 7, ... 255 hits of this plan and these lines go by. Kernels with float16, whose conversions raise flags at random, look at their
 # results instead.
 #
-# Differences: elements that nobody asked for are not computed and do not warn; warnings inside NumPy's Python functions (`np.mean`) name
+# Differences: elements that were not asked for are not computed and do not warn; warnings inside NumPy's Python functions (`np.mean`) name
 # the user's line, not NumPy's; sums and products in another order can meet NaN before the error that NumPy meets; integer overflow of
 # scalars is reported for known values, not for pending ones.
 
@@ -78,7 +78,7 @@ class Heard:
         self.later: Any = None
 
 
-# By thread.  Empty nearly always: whoever runs something looks whether there is anything here.
+# By thread.  Empty nearly always: each run looks whether there is anything here.
 heard: dict[int, Heard] = {}
 
 
@@ -244,7 +244,7 @@ class _Messages:
         stop(self._before)
 
 
-_messages: Final[dict[int, list[_Messages]]] = {}  # those that nobody uses, by kinds
+_messages: Final[dict[int, list[_Messages]]] = {}  # those that are not in use, by kinds
 
 
 def tell_here() -> None:
@@ -278,7 +278,7 @@ def findings(notes: Iterable[Note], of: list[Origin]) -> list[Finding]:
 
 
 def tell(found: list[Finding]) -> bool:
-    """Warn, raise, call: whatever each operation's state asks for; returns whether anybody could notice.
+    """Warn, raise, call: whatever each operation's state asks for; returns whether the program could notice.
 
     Raises
     ------
@@ -341,7 +341,7 @@ def tell_put_off(last: bool = False) -> None:
 
 
 def _tell_in_passing() -> None:
-    """The same, where nobody could be given an exception that is none of its own: filters say "error" by now, or a handler raises one."""
+    """The same, where no caller could be given an exception that is none of its own: filters say "error" by now, or a handler raises."""
     try:
         tell_put_off()
     except Exception as error:

@@ -60,7 +60,7 @@ class Run:
         self.counters = block
 
     def fraction(self) -> float:
-        """Return how much of the step is done, as far as anybody knows."""
+        """Return how much of the step is done, as far as it is known."""
         block = self.counters
         if block is None:
             return 0.0

@@ -65,7 +65,7 @@ static Rule* rule_of(Recorder* self, int row, int column, PyObject* first, PyObj
     return rule;
 }
 
-/* Whether a shape has so few elements that its array may be at hand. */
+/* Whether a shape has so few elements that its array may hold its memory itself. */
 static inline int small(PyObject* shape) {
     long long most = most_at_hand(), size = 1;
     Py_ssize_t k;
@@ -123,7 +123,7 @@ static Node* slice_of(Node* root, PyObject* view) {
 }
 
 /* The node of an array that is plain, or a view of one that is (a new reference); NULL, mostly without an exception, for all others.
-   Where it may be at hand, as first operands must not be, it is not plain. */
+   Where it may be in memory, as first operands must not be, it is not plain. */
 static Node* operand(PyObject* x, int first) {
     PyObject *base = FIELD(x, base_at), *view, *stamp;
     Node *node = plain(x), *root;
@@ -131,7 +131,7 @@ static Node* operand(PyObject* x, int first) {
         if (PyTuple_GET_SIZE(node->shape) == 0 || (first && node->buffer != Py_None && small(node->shape))) return NULL;
         return (Node*)Py_NewRef((PyObject*)node);
     }
-    if (base && !first && PyArray_CheckExact(base)) { /* at hand: a copy of what the memory holds now */
+    if (base && !first && PyArray_CheckExact(base)) { /* in memory: a copy of what the memory holds now */
         if (!PyArray_IS_C_CONTIGUOUS((PyArrayObject*)base) || PyArray_NDIM((PyArrayObject*)base) == 0) return NULL;
         node = (Node*)PyObject_CallOneArg(node_function, x);
         if (node && Py_TYPE(node) != &node_type) Py_CLEAR(node);
@@ -347,7 +347,7 @@ static PyObject* record_slice(PyObject* x, PyObject* key) {
     lengths = PyTuple_New(ndim);
     if (region == NULL || lengths == NULL) goto done;
     while (k = at < n && !rest ? at++ : n, k < n || rest || axis < ndim) {
-        PyObject* part = k < n ? PART(k) : Py_Ellipsis; /* an axis that nobody names is a part of the ellipsis */
+        PyObject* part = k < n ? PART(k) : Py_Ellipsis; /* an axis that is not named is a part of the ellipsis */
         if (part == Py_None) {
             axes[count++] = -1;
             same = 0;
@@ -455,7 +455,7 @@ static PyObject* recorder_new(PyTypeObject* type, PyObject* slow, PyObject* dire
     made->kind = kind;
     made->power = power;
     made->weakrefs = NULL;
-    made->rules = NULL; /* of most ufuncs nobody asks */
+    made->rules = NULL; /* most ufuncs are not asked */
     PyObject_GC_Track((PyObject*)made);
     return (PyObject*)made;
 }

@@ -55,7 +55,7 @@ class Schedules:
 
 
 class _Chains:
-    """The expressions of values at hand, which the core counts, before the counts here were forgotten."""
+    """The expressions of values in memory, which the core counts, before the counts here were forgotten."""
 
     __slots__ = ("before",)
 

@@ -59,7 +59,7 @@ def _turned(sign: str) -> Any:
 
 
 class Size:
-    """A number that depends on sizes: ``value`` is what it is for the sizes at hand, ``name`` what the trace calls it.
+    """A number that depends on sizes: ``value`` is what it is for the present sizes, ``name`` what the trace calls it.
 
     ``least`` is a number that it never is below, ``slot`` its place among the results of the trace's function.
     """

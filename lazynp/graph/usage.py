@@ -1,7 +1,7 @@
 """Who holds memory: what exists now, by the user's line.
 
 In: nothing; nodes are found by the garbage collector, which knows them all.  Out: numbers and text.  Promise: nothing is counted while a
-program runs, unless somebody watches its peaks, and nothing is kept alive; asking takes milliseconds.
+program runs, unless its peaks are watched, and nothing is kept alive; asking takes milliseconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``numpy`` meaning lazynp in the user's modules.
 
 In: source text, and import statements that run.  Out: the same code, with every import of ``numpy`` that the user's program writes down
-or computes answered by lazynp.  Promise: nobody else is touched.  Installed packages keep NumPy, ``sys.modules`` keeps its entry for NumPy,
-no builtin is replaced, one (``__lazynp__``) is added; tracebacks show the user's own lines.
+or computes answered by lazynp.  Promise: no other code is touched.  Installed packages keep NumPy, ``sys.modules`` keeps its entry for
+NumPy, no builtin is replaced, one (``__lazynp__``) is added; tracebacks show the user's own lines.
 
 The mapping is done on the syntax tree, before compilation: ``import numpy as np`` becomes ``import lazynp as np``.  A module is the
 user's when its source file lies under a directory of the program and in no place that packages are installed to.  Where such a module

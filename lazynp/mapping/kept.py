@@ -2,7 +2,7 @@
 
 In: the text of one of the user's modules.  Out: its code, compiled now or by an earlier process.  Promise: the code is what
 ``compile_mapped`` makes of that very text under that very name, by this Python and this mapping; it is kept where machine code is kept
-(``backends/common/disk_cache``), in files that nobody else may write, and never where ``-B`` or ``LAZYNP_CACHE=0`` forbids it.
+(``backends/common/disk_cache``), in files that no other user may write, and never where ``-B`` or ``LAZYNP_CACHE=0`` forbids it.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def _spawn(module: Any) -> None:
         if script is not None and any(program.script == script for program in running):
             del data["init_main_from_path"]
             data["init_main_from_name"] = SCRIPT
-        return {**data, OURS: running}  # read by nobody: to unpickle it is enough
+        return {**data, OURS: running}  # not read: to unpickle it is enough
 
     if prepared.__module__ != __name__:
         get_preparation_data.__module__ = __name__

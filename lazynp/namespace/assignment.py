@@ -1,8 +1,8 @@
 """``x[key] = value``.
 
 In: an array, a key and a value as NumPy takes them.  Out: a new value of the array that owns the memory.  Promise: a write through a
-basic key records a STORE and computes nothing; a mask with one value records a WHERE; everything else goes through memory that nobody
-else sees, or is done on the GPU that the array lives on (``scattering``); no write ever rebinds silently, and conversions fail as
+basic key records a STORE and computes nothing; a mask with one value records a WHERE.  Everything else goes through memory that only this
+array shows, or is done on the GPU that the array lives on (``scattering``).  No write ever rebinds silently, and conversions fail as
 NumPy's do.
 """
 
@@ -93,7 +93,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
 
 
 def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, value: Any) -> bool:
-    """Put one known value into memory that nobody else sees, where that pays; tells whether it did."""
+    """Put one known value into memory that only this array shows, where that pays; tells whether it did."""
     kind = type(value)
     if kind in CLASSES:
         value = value._value
@@ -111,7 +111,7 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
             node, held = root._node, root._base
         if held is None:
             worth, exists = _worth_draft(node), node.buffer is not None
-            del node  # the memory is the array's own if nobody else holds it
+            del node  # the memory is the array's own if nothing else holds it
             if worth:
                 arrays.draft(root)
             elif not exists or arrays.draft(root, copy=False) is None:

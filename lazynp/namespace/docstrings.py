@@ -1,4 +1,4 @@
-"""Docstrings that are made when somebody reads them.
+"""Docstrings that are made when they are read.
 
 In: which function of ``help_texts`` makes one, and of what.  Out: ``__doc__`` for plain functions and for classes whose instances have a
 docstring each.  Promise: importing lazynp makes none of them, and calling a function costs nothing for it.

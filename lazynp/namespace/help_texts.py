@@ -3,7 +3,7 @@
 In: a function of ours with its own docstring, and NumPy's function of that name.  Out: one docstring: what the function does, in our own
 words where there are any; one line on when it computes; parameters, results and errors.  Promise: NumPy's sections are read from NumPy's
 docstrings at run time, none of their text is here; a section that NumPy has not, or that ``python -OO`` has dropped, is left out.  The
-module is loaded when somebody reads a help text.
+module is loaded when a help text is read.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from lazynp.values import config
 WAITS: Final = (
     "recorded on a tape: it is computed block by block by NumPy's loops, or by machine code once it has come often; as kernels it were"
 )
-_MEMORY: Final = np.ndarray  # what an array at hand is made of
+_MEMORY: Final = np.ndarray  # the type of ``_base`` of an array in memory
 
 
 def _nodes(arrays: tuple[Any, ...]) -> list[Node]:
@@ -34,7 +34,7 @@ def _nodes(arrays: tuple[Any, ...]) -> list[Node]:
         elif is_scalar(x):
             if x._node is not None:
                 nodes.append(x._node)
-        elif not isinstance(x, np.generic):  # a number at hand has its value
+        elif not isinstance(x, np.generic):  # a known number has its value
             raise TypeError(f"expected lazynp arrays, got {type(x).__name__}")
     return nodes
 
@@ -59,8 +59,8 @@ def realize(*arrays: Any) -> Any:
 
     Notes
     -----
-    Nobody has to call this: a value is computed when it is printed, compared in an ``if``, exported to another library, or needs too much
-    memory while it is pending.  It is of use before a clock is stopped, and for several results that share their work.
+    No program has to call this: a value is computed when it is printed, compared in an ``if``, exported to another library, or needs too
+    much memory while it is pending.  It is of use before a clock is stopped, and for several results that share their work.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def schedule(*arrays: Any) -> Any:
 
 
 def explain(*arrays: Any) -> str:
-    """Return how arrays are, or would be, computed, as text: at hand or recorded, by which plan, in which kernels, and why each of that.
+    """Return how arrays are, or would be, computed, as text: at the call or recorded, by which plan, in which kernels, and why.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def explain(*arrays: Any) -> str:
     Returns
     -------
     str
-        For each array a line: *at hand* (computed at the call), there, or recorded, and why (its size and the limit, an operand that is
+        For each array a line: computed at the call, existing, or recorded, and why (its size and the limit, an operand that is
         pending or large, a GPU).  For what is pending, before that, how many kernels there are, after it, whether the plan is there
         already and what runs it, and a paragraph a kernel or library call: its loops, its operations, the line of the program that asked
         for each result.

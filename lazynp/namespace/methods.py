@@ -306,7 +306,7 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-# Methods of arrays that are not NumPy's even where everything is at hand: they change what the cell is, or know files.
+# Methods of arrays that are not NumPy's even where everything is in memory: they change what the cell is, or know files.
 _OWN: Final = frozenset({"resize", "dump", "dumps"})
 
 
@@ -377,7 +377,7 @@ def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:
 
 
 def describe(cls: type, theirs: type) -> None:
-    """Give all methods NumPy's signatures and help texts, for whoever inspects them."""
+    """Give all methods NumPy's signatures and help texts, for code that inspects them."""
     for name, member in list(vars(cls).items()):
         method = getattr(theirs, name, None)
         if not isinstance(member, FunctionType) or name in ("__init__", "__new__", "__getattr__"):

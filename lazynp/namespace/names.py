@@ -21,7 +21,7 @@ PUBLIC: Final = [
     "realize", "schedule", "explain", "kernelize", "memory", "progress", "report", "set_fallback", "coverage", "device", "lazynp_version",
 ]  # fmt: skip
 
-# Public modules that NumPy does not have; they are loaded when somebody asks for one.
+# Public modules that NumPy does not have; they are loaded when one is asked for.
 OWN_MODULES: Final = ("cuda", "special")
 
 ALL: Final[dict[str, Any]] = {
@@ -41,7 +41,7 @@ ALL: Final[dict[str, Any]] = {
     "False_": np.False_,
 }
 
-# Module of the routines -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
+# Module of the routines -> the names it answers.  They are loaded when one is asked for: importing lazynp stays cheap.
 _LATER: Final = {
     "shaping": "array_split atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to dsplit expand_dims flip fliplr flipud hsplit "
     "matrix_transpose moveaxis permute_dims ravel reshape rollaxis rot90 split squeeze swapaxes transpose unstack vsplit",

@@ -1,9 +1,9 @@
 """Memory for values in host memory.
 
 In: a number of bytes.  Out: a block, aligned to 64 bytes, with undefined contents.  Promises: a block's memory is used again only
-when the block and every array made by its ``view`` are garbage; what is kept for reuse is bounded, and in a process that held much, large
-blocks go back to the system when nobody asked for them for ``DECAY_SECONDS``; giving back works from any thread and while the interpreter
-shuts down; memory that cannot be had is a ``MemoryError`` that says how much was asked for.
+when the block and every array made by its ``view`` are garbage.  What is kept for reuse is bounded, and in a process that held much, large
+blocks go back to the system after ``DECAY_SECONDS`` in which they were not asked for.  Giving back works from any thread and while the
+interpreter shuts down; memory that cannot be had is a ``MemoryError`` that says how much was asked for.
 
 Blocks come in size classes, four to each doubling.  Small ones are cut from slabs, larger ones are mappings of their own, from
 ``HUGE_FROM`` bytes on aligned for huge pages, which cost far fewer page faults.  No lock is taken: a block changes hands by one
@@ -40,7 +40,7 @@ HEAP_KEEPS: Final = 64 << 20  # bytes of what NumPy frees that are left to the C
 
 
 class Block:
-    """Memory lent by an allocator, given back when nobody refers to the block."""
+    """Memory lent by an allocator, given back when no reference to the block is left."""
 
     __slots__ = ("__weakref__", "_mapping", "_owner", "address", "nbytes")
 
@@ -208,7 +208,7 @@ class Allocator:
             self._threshold = keep if self._pooled <= keep else self._pooled + keep // 4
 
     def _take(self, size: int, address: int) -> bool:
-        """Remove one free block; False when somebody else was faster."""
+        """Remove one free block; False when another thread was faster."""
         blocks = self._free[size]
         for block in blocks[:]:
             if block[0] == address:

@@ -1,9 +1,9 @@
 """A value that exists, in host memory.
 
 In: a C-contiguous NumPy array, or a block of the pooling allocator.  Out: the same memory as an array (for NumPy) and as an
-address (for kernels), each made when first asked for.  Promise: once a buffer is published on a node its bytes never change while
-anybody can see them (``backends/common/ownership.py`` says who can); an export takes a lease, and memory goes back to the pool only
-when buffer and leases are gone.
+address (for kernels), each made when first asked for.  Promise: once a buffer is published on a node its bytes never change while anything
+can read them (``backends/common/ownership.py`` says what can); an export takes a lease, and memory goes back to the pool only when buffer
+and leases are gone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lazynp.values import forking
 
 
 def release() -> None:
-    """Let go of memory that is held for speed alone; whoever holds some puts his own function here."""
+    """Let go of memory that is held for speed alone; a module that holds some puts its own function here."""
 
 
 class Block(Protocol):
@@ -38,7 +38,7 @@ class Buffer:
     nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``ends`` are the least and
     the largest element, where it was an index.
 
-    ``device`` is where the value belongs, None where nobody placed it; ``place`` is whose memory it is in, None for the processor's.
+    ``device`` is where the value belongs, None where it was not placed; ``place`` is whose memory it is in, None for the processor's.
     """
 
     device: str | None = None
@@ -123,8 +123,8 @@ class Buffer:
         return True
 
     def alone(self) -> bool:
-        """Tell the same as ``exclusive`` of memory that is NumPy's own: an array, or all of one in another shape, which nobody refers to
-        but this buffer."""
+        """Tell the same as ``exclusive`` of memory that is NumPy's own: an array, or all of one in another shape, to which only this buffer
+        refers."""
         array = self._array
         if self.block is not None or self.shared or array is None or not array.flags.carray:
             return False
@@ -190,7 +190,7 @@ def _references(array: Any) -> tuple[int, int]:
 
 
 def unseen(array: np.ndarray[Any, Any]) -> bool:
-    """Tell whether nobody refers to the memory of an array but one slot, and a variable of the caller's."""
+    """Tell whether only one slot, and a variable of the caller's, refer to the memory of an array."""
     own, of_owner = _references(array)
     owner = array.base
     if owner is None:

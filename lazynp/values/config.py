@@ -1,14 +1,14 @@
 """The switches of one process.
 
 In: environment variables, read once when this module is imported.  Out: plain module variables, which hot paths read as
-``config.eager``.  Promise: a value nobody could have meant is an error that names it; nothing else in the package reads the
+``config.eager``.  Promise: a value that cannot be meant is an error that names it; nothing else in the package reads the
 environment for these names.
 
 ========================  ========================  ===================================================================================
 variable                  values (default first)    meaning
 ========================  ========================  ===================================================================================
 LAZYNP_BACKEND            llvm, numpy               what runs programs; without a choice ``llvm`` where llvmlite is installed
-LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
+LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that were not placed (``engine/devices.py``)
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
 LAZYNP_TAPE_LIMIT         786432, N                 operations on at most N elements wait on tapes, larger ones in graphs
@@ -19,7 +19,7 @@ LAZYNP_DEBUG              0, 1                      check dtypes and shapes betw
 LAZYNP_COMPILER           child, thread, wait       who compiles: a process beside the program, a thread, the program, which waits
 LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
 LAZYNP_PURE               0, 1                      leave the native core alone: NumPy computes each operation at its call
-LAZYNP_THREADS            (number of usable cores)  threads of kernels, and of what takes long at hand
+LAZYNP_THREADS            (number of usable cores)  threads of kernels, and of long work on arrays in memory
 LAZYNP_MEMORY             (half of what is free)    bytes (``500M``, ``2G``) that a run may need besides its inputs
 LAZYNP_PROGRESS           0, 1                      show on standard error how far a run is that takes more than two seconds
 LAZYNP_ADAPTORS           1, 0                      ``0``: no other library is told of lazynp (``doctor`` lists those that are)
@@ -58,11 +58,11 @@ LIBMVECS: Final = ("0", "sse", "avx2", "avx512", "neon")  # ``backends/llvm/host
 _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
-backend: str | None  # None: nobody chose, the runtime takes the best there is
+backend: str | None  # None: not chosen, the runtime takes the best there is
 tier: str
 eager: bool
 tape_limit: int  # elements; what hot paths look at is ``at_hand``
-tape_first: int | None  # elements; None: nobody chose, see ``first_limit``
+tape_first: int | None  # elements; None: not chosen, see ``first_limit``
 numbers: str
 numerics: str
 debug: bool
@@ -70,8 +70,8 @@ optimize: bool
 compiler: str
 pure: bool
 progress: bool
-memory: int | None  # bytes; None: nobody chose, ``budget`` of ``values/pressure.py`` looks at what is free
-threads: int | None  # None: nobody chose, the backend counts the usable cores
+memory: int | None  # bytes; None: not chosen, ``budget`` of ``values/pressure.py`` looks at what is free
+threads: int | None  # None: not chosen, the backend counts the usable cores
 adaptors: bool
 fallback: str
 graphs: int
@@ -83,7 +83,7 @@ libmvec: str  # empty: the widest there is
 polynomials: bool
 sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
-watched = False  # somebody looks at each run: ``progress`` or ``nvtx``
+watched = False  # each run is shown: ``progress`` or ``nvtx``
 first_limit = 0  # elements of the largest array that tapes compute with as long as a program has computed little with large ones
 at_hand = 0  # ``tape_limit``, or 0 where values may live on GPUs, or all where results have NumPy's bits
 costly_above = 0  # elements, of more than which functions that cost NumPy much are kernels'
@@ -179,7 +179,7 @@ def _derived() -> dict[str, Any]:
     at_hand = _EVERY_SIZE if numerics == "numpy" else settings["tape_limit"]
     above = _EVERY_SIZE if numerics == "numpy" else 0 if numerics == "fast" else min(KERNELS_ABOVE, at_hand // 4)
     costly = _EVERY_SIZE if numerics == "numpy" else min(COSTLY_ABOVE, at_hand // 4)
-    watched = settings["progress"] or settings["nvtx"]  # how far tapes are nobody is told
+    watched = settings["progress"] or settings["nvtx"]  # how far tapes are is not shown
     memory = settings["memory"]
     usual = FIRST if memory is None else min(FIRST, memory // FIRST_SHARE)
     first = settings["tape_first"] or (usual if settings["tape_limit"] >= LARGE and not watched else 0)

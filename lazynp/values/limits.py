@@ -26,7 +26,7 @@ def cpus(root: str = CGROUPS, membership: str = MEMBERSHIP) -> int:
 
 
 def memory(root: str = CGROUPS, membership: str = MEMBERSHIP) -> int:
-    """Return how many bytes of memory there are for this process; 4 GiB where nobody knows."""
+    """Return how many bytes of memory there are for this process; 4 GiB where it is not known."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -35,7 +35,7 @@ def memory(root: str = CGROUPS, membership: str = MEMBERSHIP) -> int:
 
 
 def free(root: str = CGROUPS, membership: str = MEMBERSHIP, meminfo: str = MEMINFO) -> int:
-    """Return how many bytes this process could still take without harm; what is in memory altogether where nobody knows."""
+    """Return how many bytes this process could still take without harm; what is in memory altogether where it is not known."""
     least = float(memory(root, membership))
     with contextlib.suppress(OSError, ValueError, StopIteration):
         least = min(least, next(float(line.split()[1]) * 1024 for line in _text(meminfo).splitlines() if line.startswith("MemAvailable")))
@@ -69,7 +69,7 @@ def _limits() -> tuple[tuple[Callable[[int], tuple[int, int]], int, int, int], .
 
 
 def _file_pages(directory: str) -> float:
-    """Bytes of a control group that the system takes back when it needs them: of files that nobody wrote lately."""
+    """Bytes of a control group that the system takes back when it needs them: of files that were not written lately."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         return next(float(line.split()[1]) for line in _text(directory, "memory.stat").splitlines() if line.startswith("inactive_file"))
     return 0.0

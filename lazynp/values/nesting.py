@@ -12,7 +12,7 @@ MOST_AXES: Final = 64
 
 
 def checked_shape(shape: Sequence[Any]) -> None:
-    """Refuse a shape of too many axes before anybody looks at its lengths."""
+    """Refuse a shape of too many axes before its lengths are looked at."""
     if len(shape) > MOST_AXES:
         raise ValueError(f"maximum supported dimension for an ndarray is currently {MOST_AXES}, found {len(shape)}")
 

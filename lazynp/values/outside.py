@@ -21,7 +21,7 @@ _INSIDE: Final = frozenset({"lazynp", "numpy", "scipy", "", *sys.stdlib_module_n
 
 
 def from_outside(error: BaseException) -> bool:
-    """Tell whether code of the program's own was on the way to it, whoever raised it: trying again may not fail."""
+    """Tell whether code of the program's own was on the way to it, whatever raised it: trying again may not fail."""
     if isinstance(error, BeingWrittenError):
         return True
     traceback = error.__traceback__

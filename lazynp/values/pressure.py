@@ -50,8 +50,8 @@ class _Held:
     __slots__ = ("bound", "changed", "compute", "foreign", "note", "noted_at", "peak", "pending", "relieved_at", "settled", "sums_at")
 
     def __init__(self) -> None:
-        self.peak = 0  # the most bytes that were held when somebody asked
-        self.noted_at = inf  # bytes held from which on a peak is noted, where somebody watches
+        self.peak = 0  # the most bytes that were held when it was asked for
+        self.noted_at = inf  # bytes held from which on a peak is noted, where peaks are watched
         self.note: Callable[[], object] = list
         self.foreign = 0  # bytes of NumPy's own memory in large values
         self.bound = SLACK  # bytes from which on it is asked what only pending work holds
@@ -257,7 +257,7 @@ def accounts() -> dict[str, int]:
 
 
 def held_only_by(pending: list[Any]) -> tuple[list[Any], int]:
-    """List those of the nodes ``pending`` whose values are smaller than the large ones that exist for nobody but them.
+    """List those of the nodes ``pending`` whose values are smaller than the large ones that exist for them only.
 
     What is computed from the same values is weighed together.  Also returned: how many bytes exist for pending nodes only.
     """

@@ -84,7 +84,7 @@ def set_fallback(mode: str) -> None:
 
 
 def adopt(array: np.ndarray[Any, Any]) -> Any:
-    """A NumPy array that nobody else holds, as ours; foreign dtypes stay as they are."""
+    """A NumPy array that has no other holder, as ours; foreign dtypes stay as they are."""
     if type(array) is not np.ndarray or array.dtype not in NATIVE:
         return array
     return from_numpy(array, copy=not array.flags.owndata)
@@ -197,7 +197,7 @@ def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return spread
 
 
-# Objects that hold nothing of ours, and answer for nobody but NumPy.
+# Objects that hold nothing of ours, and answer for NumPy only.
 _NOBODYS: Final = frozenset({np.ndarray, int, float, bool, complex, str, bytes, NoneType, range, np.dtype, np.datetime64, np.timedelta64})
 _LISTS: Final = frozenset({list, tuple})
 
@@ -338,7 +338,7 @@ class Library:
     """A function of NumPy that is called on host arrays because that is its place: input and output, printing, small work on the host."""
 
     answered = "library"
-    at_hand = True  # NumPy answers for values at hand
+    at_hand = True  # NumPy answers for values in memory
     __wrapped__: Callable[..., Any]
     __doc__ = Documented(__doc__, "of_library")
 
@@ -366,7 +366,7 @@ class Library:
 
 
 def users() -> Any:
-    """Return the package as users see it, whose functions are short where everything is at hand."""
+    """Return the package as users see it, whose functions are short where everything is in memory."""
     return sys.modules["lazynp"]
 
 
@@ -421,13 +421,13 @@ _ASKING: Final = dict.fromkeys(
 
 
 def _is_somebodys(value: Any) -> bool:
-    """Tell whether an object is nobody's array, list or number, so that it may have methods of its own."""
+    """Tell whether an object is foreign: no array of NumPy's or ours, no list and no number, so it may have methods of its own."""
     kind = type(value)
     return kind not in _PLAIN and kind not in _LISTS and not issubclass(kind, np.generic) and not is_scalar(value)
 
 
 def _by_its_owner(theirs: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """NumPy's function of somebody's object, which answers itself: it gets the memory of our arrays, and its answer is given as it is."""
+    """NumPy's function of a foreign object, which answers itself: it gets the memory of our arrays, and its answer is given as it is."""
     if config.fallback != "silent":
         _announce(name)
     count_fallback(name, 0, caller())
@@ -442,7 +442,7 @@ def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
     """Let NumPy, which asks them, take the calls with objects that answer themselves."""
     if type(function) is not FunctionType or type(theirs) is not _DISPATCHED:
         return function
-    if getattr(function, "__wrapped__", None) in _minding:  # it minds them already, behind what looks for values at hand
+    if getattr(function, "__wrapped__", None) in _minding:  # it minds them already, behind what looks for values in memory
         return function
     found = _minding.get(function)
     if found is None:
@@ -543,7 +543,7 @@ class Fallback:
         return call(self.__wrapped__, self._name, args, kwargs, (), self._name.startswith(_SHOWING))
 
     def noted(self) -> bool:
-        """Count a call that NumPy answers about nobody's arrays, where that is all there is to do."""
+        """Count a call of NumPy's without arrays of ours, where that is all there is to do."""
         if config.fallback != "silent":
             return False
         count_fallback(self._name, 0, caller())
@@ -573,7 +573,7 @@ PASSED: Final = frozenset(
 )  # fmt: skip
 
 
-# Modules whose functions take anybody's arrays, or none at all: their names are NumPy's own objects.
+# Modules whose functions take arrays of any library, or none at all: their names are NumPy's own objects.
 NUMPYS_OWN: Final = frozenset(
     {
         "core", "ctypeslib", "dtypes", "exceptions", "f2py", "lib.array_utils", "lib.format", "lib.introspect", "lib.mixins", "typing",

@@ -2,8 +2,8 @@
 
 In: nodes among the arguments of a NumPy function.  Out: CALL nodes, or NumPy's answer at once where its shape depends on the values; for
 arrays on a GPU what ``device/routines.py`` makes of it.
-Promise: dtypes are declared before anything runs; a warning or an error that only the values decide comes when they are computed, with the
-line that asked for them, and at the call where they are there already or somebody listens.
+Promise: dtypes are declared before anything runs.  A warning or an error that only the values decide comes when they are computed, with the
+line that asked for them, and at the call where they are there already or the program listens.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def item(name: str, args: Sequence[Any], options: dict[str, Any], outs: Sequence
     args, options
         Its arguments; nodes, at any depth of lists and tuples, stand for arrays, all else is hashable.
     outs : sequence of (dtype, shape)
-        What it returns, nested results one after the other; results at the end that nobody wants may be left out.
+        What it returns, nested results one after the other; results at the end that are not wanted may be left out.
     fails : bool
         Whether values decide that it raises.  It then runs now if all values are there.
     """
@@ -101,7 +101,7 @@ def _value(value: Any, reason: str) -> Any:
 
 
 def unshaped(node: Node) -> Node:
-    """Return what a node is another shape of: computed and kept, it serves whoever wants it in whatever shape."""
+    """Return what a node is another shape of: computed and kept, it serves all readers, in whatever shape."""
     while node.op is o.RESHAPE and node.buffer is None:
         node = node.src[0]
     return node

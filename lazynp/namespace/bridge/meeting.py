@@ -1,7 +1,7 @@
 """When a library is loaded that has to know of lazynp.
 
 In: names of modules, and what is to be told to each.  Out: the modules, told when they are loaded, or now where they are.  Promise: nothing
-is loaded for it, and a module that nobody names is found and loaded as without lazynp.
+is loaded for it, and a module that is not named is found and loaded as without lazynp.
 
 Libraries that tell arrays and numbers by NumPy's own types are told in every program (``NEIGHBOURS``); what starts programs or reads their
 text, only where ``numpy`` is lazynp (``mapping/modules.py``).

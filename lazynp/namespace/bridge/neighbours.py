@@ -39,7 +39,7 @@ _NUMBERS: Final = frozenset({np.bool, *core.number_classes_of})
 _RESULTS: Final = type(core.number_classes_of[np.float64])
 any_of = core.any_of
 
-_LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
+_LOOKING: Final = {"eval", "query"}  # they read the names of their caller
 
 
 def numpys(value: Any, shown: Shown = _NUMPYS) -> Any:

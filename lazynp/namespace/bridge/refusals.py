@@ -2,7 +2,7 @@
 
 In: a public function or method of ours, a call of it, and the exception that it raised.  Out: the exception that NumPy raises for that
 call, so that classes and texts are NumPy's; none where NumPy would answer, or is not to be asked.  Promise: a call that is answered never
-comes here; nothing of the program's is written or called, and nothing large is computed: NumPy sees copies of what is at hand or has few
+comes here; nothing of the program's is written or called, and nothing large is computed: NumPy sees copies of what is in memory or has few
 elements, and ones where arrays are pending or large.
 """
 
@@ -139,7 +139,7 @@ def _laid_like(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _numpys(function: Any) -> tuple[Any, str]:
-    """NumPy's public function, or method of arrays, in whose place one of ours is, with its name; None where it is nobody's."""
+    """NumPy's public function, or method of arrays, in whose place one of ours is, with its name; None where there is none."""
     if isinstance(function, core.Ufunc):
         name = function.__name__  # type: ignore[attr-defined]
         theirs = getattr(np, name, None)

@@ -2,7 +2,7 @@
 
 In: a method of a ``Generator`` whose words follow from their numbers (``words.py``), its arguments.  Out: recorded operations that give the
 numbers NumPy would draw, to the bit, and a generator in the state where NumPy's would be.  Promise: what is drawn on a GPU and on the host
-are one stream, whoever draws which part of it; None for what is few, or not known here: that is the host's, and counted.
+are one stream, whichever of them draws which part; None for what is few, or not known here: that is the host's, and counted.
 
 Draws fuse with what follows: ``(rng.random((2, n)) ** 2).sum(axis=0) < 1`` is one kernel, which stores no random number.  ``integers``
 whose range is no power of two reads at the call whether a word was rejected, which NumPy leaves out.  Draws on the host, ``advance``,

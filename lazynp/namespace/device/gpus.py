@@ -2,7 +2,7 @@
 
 In: the questions of modules that are written as if there were the processor alone; each names what it is about to do.  Out: that done on
 a GPU, or None or False where the values are the processor's, or NumPy has to do it on host copies after all.  Promise: all such questions
-are methods here and go through ``engine/devices.py``, whose ``gpus`` is None, and which nobody asks, until a GPU is named.
+are methods here and go through ``engine/devices.py``, whose ``gpus`` is None, and not asked, until a GPU is named.
 """
 
 from __future__ import annotations

@@ -398,7 +398,7 @@ def lexsort(keys: Any, axis: int) -> Any:
     return order
 
 
-# What records operations and looks at no value of the arrays: computed when somebody needs it.
+# What records operations and looks at no value of the arrays: computed when it is needed.
 _LAZY: Final = frozenset({"interp", "isin", "digitize", "lexsort"}) | sequences.LAZY
 
 FUNCTIONS: Final = {

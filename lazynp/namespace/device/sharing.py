@@ -1,7 +1,7 @@
 """Arrays in device memory: sharing it with other libraries, and what CuPy computes of it at once.
 
 In: arrays of ours, or of a library that keeps them on a GPU (CuPy, PyTorch, JAX).  Out: the same values on another device, or in the other
-library's hands, without a copy.  Promise: nothing here is computed before somebody wants the address; memory that others know is never
+library's hands, without a copy.  Promise: nothing here is computed before the address is wanted; memory that others know is never
 written by us, and what others write there while we hold it is their mistake.
 
 Complex numbers of others that lie at no multiple of their size are copied: on an H100 such an array stopped the device.
@@ -114,7 +114,7 @@ _exports: Final[dict[int, set[Any]]] = {}
 
 
 def interface(x: ndarray) -> dict[str, Any]:
-    """``__cuda_array_interface__``: the address, and the stream that whoever reads there waits for."""
+    """``__cuda_array_interface__``: the address, and the stream that a reader waits for."""
     buffer = _buffer(x)
     offset, strides = geometry(x)
     held = _exports.get(id(x))
@@ -136,7 +136,7 @@ def dlpack(x: ndarray, **wanted: Any) -> Any:
     """``x.__dlpack__(**wanted)``: CuPy's, which makes no copies."""
     given = {key: value for key, value in wanted.items() if value is not None}
     copy = given.pop("copy", False)
-    with devices.place(x.device).device:  # whoever asks may be at work on another one
+    with devices.place(x.device).device:  # the caller may be at work on another one
         shared = exported(x)
         return (shared.copy() if copy else shared).__dlpack__(**given)
 

@@ -104,7 +104,7 @@ class Philox(Words):
         self.start = self.LANES * (self.counter % WORD) + self.place  # of all words with this key and these upper counters
 
     def known(self, count: int) -> bool:
-        """Tell whether all follows from the counter: the rest of a block that somebody has set does not."""
+        """Tell whether all follows from the counter: the rest of a block that the program has set does not."""
         if self.start + count >= WORD:
             return False
         if self.place == self.LANES:

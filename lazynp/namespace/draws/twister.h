@@ -34,7 +34,7 @@ typedef struct {
     Pairs* pairs;
 } Legacy;
 
-/* Words at hand: never more than the state has, but for those that were left when it was made anew. */
+/* Available words: never more than the state has, but for those that were left when it was made anew. */
 typedef struct {
     Legacy of;
     size_t place, at, end;

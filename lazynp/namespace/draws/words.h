@@ -189,7 +189,7 @@ typedef struct {
     Way way;
     int in_rows;
     uint64_t made; /* words, since the beginning */
-    size_t at, end; /* of those at hand */
+    size_t at, end; /* of those available */
     Lanes lanes;
     uint64_t words[BLOCK];
 } Stream;

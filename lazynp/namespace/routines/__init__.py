@@ -1,1 +1,1 @@
-"""NumPy's routines, a module for each of its topics; most are loaded when somebody asks for a name (``names.py``)."""
+"""NumPy's routines, a module for each of its topics; most are loaded when a name is asked for (``names.py``)."""

@@ -80,7 +80,7 @@ def cov(
     product = dot(away, (away if w is None else away * w).T.conj())
     if w is None:
         return _scaled(product, _whole(n - ddof))
-    # A sum of weights that nobody has looked at.
+    # A sum of weights that was not looked at.
     total = total[0]
     spent = ddof if importance is None else ddof * red.sum(U["multiply"](w, importance)) / total
     left = _real(node_of(total if ddof == 0 else total - spent))

@@ -49,7 +49,7 @@ def _lengths(key: Any) -> list[float]:
 
 
 def _short(numpys: Any, slow: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``numpys[key]`` by NumPy where everything is at hand, else ``slow(key)``."""
+    """``numpys[key]`` by NumPy where everything is in memory, else ``slow(key)``."""
 
     def theirs(key: Any) -> Any:
         return numpys[key]

@@ -6,9 +6,9 @@ file is seen by whatever is computed afterwards.
 
 ``namespace/routines/maps.py`` is NumPy's class of maps with its operations recorded: ``conversion.of_map`` makes a leaf over the file's
 pages (a part that is not contiguous is a lens over the whole), which is not counted as memory held. ``np.asarray(map)`` is the map's
-memory, from outside like any other (``maps.shown``): what was recorded of the file is computed before, for nobody tells of writes to it
-any more; what nobody can write through is still read from the file where it is computed with. A write to a map computes what is pending
-on its leaves first, and a large result goes there piece by piece, of whose rows only each piece's are computed.
+memory, from outside like any other (``maps.shown``): what was recorded of the file is computed before, for writes to it are not reported
+any more. What cannot be written through is still read from the file where it is computed with. A write to a map computes what is pending on
+its leaves first, and a large result goes there piece by piece, of whose rows only each piece's are computed.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def shown(x: Any, dtype: Any = None, order: str | None = None, copy: bool | None
     if not (order is None or order in "AK" or (x.flags.f_contiguous if order == "F" else x.flags.c_contiguous)):
         return x
     if type(x) is memmap and x.flags.writeable and _file(x) is not None:
-        _before_write(x)  # nobody will tell of writes any more
+        _before_write(x)  # writes will not be reported any more
         shared.add(_file(x))
     return x.view(np.ndarray)
 

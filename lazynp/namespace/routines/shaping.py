@@ -97,7 +97,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     """Show all elements in one dimension; see :func:`numpy.ravel`."""
     order = order if order in ORDERS else checked_order(order)
     memory = hand.own_memory(a)
-    if memory is not None:  # of one number everywhere, which has it only since somebody asks
+    if memory is not None:  # of one number everywhere, which has it only since it is asked for
         return hand.result(memory.ravel(order), (a,))  # type: ignore[arg-type]
     flags = a.flags
     if order in "KA":

@@ -1,7 +1,7 @@
 """Generalised ufuncs: matmul, vecdot, matvec and vecmat.
 
 In: arrays.  Out: CALL nodes for the library (BLAS), or products that are summed; dtype and shape are known at the call.  Promise: they are
-ufuncs to whoever asks, with ``axes``, ``axis`` and ``keepdims`` besides the keywords of all ufuncs; shapes that do not fit are NumPy's
+ufuncs to code that asks, with ``axes``, ``axis`` and ``keepdims`` besides the keywords of all ufuncs; shapes that do not fit are NumPy's
 errors at the call.
 """
 

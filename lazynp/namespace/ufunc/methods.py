@@ -221,7 +221,7 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
             sources = [*[node_of(from_numpy(array)) for array in arrays], *nodes]
             if update(a, lambda old: call(f"ufunc:{of.__name__}.at", described, [old, *sources], old.dtype, old.shape)):
                 return
-    # Memory that nobody else sees takes this and the calls that follow, and is not copied for each.
+    # Memory that only this array shows takes this and the calls that follow, and is not copied for each.
     values = tuple([host(wrap(node), "ufunc.at") for node in nodes])
     with core.writing(a):
         memory = assignment.memory(a, f"{of.__name__}.at")

@@ -125,7 +125,7 @@ def _binary(name: str, of: ufunc) -> Method:
                     known = of_two(at_call, a, memory, b)
                     if known is not NotImplemented:
                         return known
-            base = memory = None  # whoever captures it looks whether others hold it
+            base = memory = None  # the capture looks whether others hold it
             x = a._node if a._base is None else node_of(a)
             if kind is ndarray and b._base is None and a._base is None:
                 # The commonest case of all, spelled out.
@@ -352,7 +352,7 @@ def _scalar_binary(method: Method, function: Method, reflected: bool, name: str 
                 kind = type(b)
                 if kind is ndarray or kind in CLASSES or (issubclass(kind, (list, tuple)) and holds_ours(b)):
                     return method(a, b)
-                # Whatever it is (a subclass of float, an array of NumPy's, somebody's own class), NumPy's scalar knows what to do with it.
+                # Whatever it is (a subclass of float, an array of NumPy's, a user's class), NumPy's scalar knows what to do with it.
                 if kind is not np.ndarray:
                     return from_host(function(b, left) if reflected else function(left, b))
                 right = b

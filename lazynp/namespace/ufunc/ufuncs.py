@@ -196,7 +196,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
                     known = calls.of_two(self._at_call, a, memory, args[1])
                     if known is not NotImplemented:
                         return known
-            base = memory = None  # whoever captures it looks whether others hold it
+            base = memory = None  # the capture looks whether others hold it
             x = a._node if a._base is None else node_of(a)
             if self.nin == 1:
                 direct = self.direct((x.dtype,))
@@ -330,7 +330,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def nodes(self, args: Sequence[Any], rule: Rule | None = None, mask: Node | None = None) -> Lowered:
         """The result as a node, or a tuple of nodes where there are several outputs.
 
-        What ``mask`` leaves out is computed from a harmless number: its result is nobody's, nor are its errors.
+        What ``mask`` leaves out is computed from a harmless number: its result is not used, nor are its errors.
 
         Raises
         ------
@@ -688,6 +688,6 @@ def by_name(name: str) -> ufunc:
 
 @functools.cache
 def standing_for(theirs: np.ufunc) -> ufunc:
-    """Our ufunc for one of NumPy's, also under a name that somebody else gave it (numexpr adds ``numpy.expm1x``)."""
+    """Our ufunc for one of NumPy's, also under a name that another library gave it (numexpr adds ``numpy.expm1x``)."""
     ours = UFUNCS.get(theirs.__name__)
     return ours if ours is not None and ours._numpy is theirs else ufunc(theirs, None)
