@@ -123,10 +123,6 @@ def view_diagonal(x: arrays.ndarray, offset: int = 0, axis1: int = 0, axis2: int
     rows, columns = shape[axis1], shape[axis2]
     top, left = max(-offset, 0), max(offset, 0)
     n = max(min(rows - top, columns - left), 0)
-    if n and not rest and axis1 < axis2 and type(x._base) is not arrays.ndarray and type(x._base) is not np.ndarray:
-        # a matrix in C's order: a slice of it as one row, which is read where it lies
-        flat = derived(x, shape, (o.RESHAPE, None, (rows * columns,)))
-        return derived(flat, (rows * columns,), (o.SLICE, ((top * columns + left, columns + 1),), (n,)), readonly=True)
     start, strides = arrays.geometry(x)
     if n:
         start += top * strides[axis1] + left * strides[axis2]

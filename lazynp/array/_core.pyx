@@ -43,7 +43,7 @@ cdef extern from "counting.h":
     PyTypeObject* array_type
     void array_dealloc(PyObject*)
     void refuse_concatenation(PyTypeObject*)
-    int class_member(PyTypeObject*, object, object) except -1
+    int class_members(PyTypeObject*, object) except -1
     int slots_ready() except -1
     int numbers_ready() except -1
     int NUMBER_TYPES
@@ -354,8 +354,7 @@ def register(cls, result, passing):
 
 def name_methods(cls, members):
     """Give a class members that its slots know nothing of: operators do not go through them."""
-    for name, member in members.items():
-        class_member(<PyTypeObject*>cls, name, member)
+    class_members(<PyTypeObject*>cls, members)
 
 
 def register_elements(cls):

@@ -108,8 +108,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             if (found || PyErr_Occurred()) return found;
         }
     }
-    if (self->views && self->recorded && names == NULL && (found = view_answer(self, args, n))) return found;
-    if (PyErr_Occurred()) return NULL;
+    if (self->views && self->recorded && names == NULL && ((found = view_answer(self, args, n)) || PyErr_Occurred())) return found;
     switch (self->kind) {
         case ANY:
         case NUMBERS:

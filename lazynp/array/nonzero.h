@@ -3,8 +3,9 @@
    In: an array whose elements lie in C's order.  Out: for each axis the positions, as NumPy returns them; NULL, without an exception, where it
    is NumPy's to do.  Promise: the time does not depend on how often truth values change.
 
-   The truth values are counted, 64 at a time; then positions along the last axis are computed block by block, eight at a time
-   where the processor can compress a vector, and those that they have in common along the other axes are written beside them.  NumPy asks each element by a function call where there is more than one axis. */
+   The truth values are counted, 64 at a time.  Then positions along the last axis are computed block by block, eight at a time where the processor
+   can compress a vector, and those that they have in common along the other axes are written beside them.  NumPy calls a function for each element
+   of all but truth values along one axis. */
 
 #ifndef LAZYNP_NONZERO_H
 #define LAZYNP_NONZERO_H
@@ -117,6 +118,7 @@ static int matrix_positions(const char* mask, npy_intp size, npy_intp length, np
 static PyObject* positions_of(PyArrayObject* x, int apart) {
     int ndim = PyArray_NDIM(x);
     npy_intp at[AXES] = {0}, *to[AXES], next, room, length;
+    int fit = 1; /* there were no more than were counted */
     PyArrayObject* mask;
     PyObject* found;
     Chosen of = {.rows = 1, .length = PyArray_SIZE(x)};
@@ -124,13 +126,13 @@ static PyObject* positions_of(PyArrayObject* x, int apart) {
     if (sizeof(npy_intp) != 8 || (mask = truths_of(x)) == NULL) return NULL;
     room = truths_count(mask, &of), length = PyArray_DIM(x, ndim - 1);
     found = positions_room(ndim, room, apart, to, &next);
-    if (found && ndim == 2 && length < SHORT_ROW) (void)matrix_positions(PyArray_BYTES(mask), of.length, length, to, next, &room);
-    else for (npy_intp row = 0; found && row < of.length / length; row++) {
-        if (!row_positions(PyArray_BYTES(mask) + row * length, length, ndim, at, to, next, &room)) break;
+    if (found && ndim == 2 && length < SHORT_ROW) fit = matrix_positions(PyArray_BYTES(mask), of.length, length, to, next, &room);
+    else for (npy_intp row = 0; found && fit && row < of.length / length; row++) {
+        fit = row_positions(PyArray_BYTES(mask) + row * length, length, ndim, at, to, next, &room);
         for (int axis = ndim - 2; axis >= 0 && ++at[axis] == PyArray_DIM(x, axis); axis--) at[axis] = 0;
     }
     Py_DECREF(mask);
-    if (found && room) Py_CLEAR(found); /* other values than were counted, of which NumPy tells */
+    if (found && (room || !fit)) Py_CLEAR(found); /* another thread has changed them since they were counted, of which NumPy tells */
     return found;
 }
 #else

@@ -443,11 +443,11 @@ static void refuse_concatenation(PyTypeObject* type) {
     type->tp_as_sequence->sq_inplace_concat = PyArray_Type.tp_as_sequence->sq_inplace_concat;
 }
 
-/* Give a class of ours a member that its slots know nothing of; -1 with an exception. */
-static int class_member(PyTypeObject* type, PyObject* name, PyObject* member) {
-    if (PyDict_SetItem(type->tp_dict, name, member) < 0) return -1;
+/* Give a class of ours members that its slots know nothing of; -1 with an exception. */
+static int class_members(PyTypeObject* type, PyObject* members) {
+    int failed = PyDict_Update(type->tp_dict, members);
     PyType_Modified(type);
-    return 0;
+    return failed;
 }
 
 #define BINARY(NAME, OP) \

@@ -180,16 +180,6 @@ static void pieces_of(Pieces* self, PieceFunction compute, npy_intp whole, npy_i
     *self = (Pieces){.compute = compute, .whole = whole, .unit = unit, .piece = piece, .basic = basic, .minded = minded};
 }
 
-static inline long long now_ns(void) {
-#ifdef CLOCK_MONOTONIC
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-#else
-    return 0;
-#endif
-}
-
 #if defined(__GNUC__)
 #define PIECES_ADD(number, by) __atomic_fetch_add(number, by, __ATOMIC_RELAXED)
 #define PIECES_SEEN(number) __atomic_load_n(number, __ATOMIC_RELAXED)

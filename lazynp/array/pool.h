@@ -80,6 +80,8 @@ typedef struct {
 #define POOL_SAMPLED 104 /* bytes by which they lie further apart, so that they are no column of a matrix */
 #define POOL_BEFORE (POOL_LINE + sizeof(Block)) /* bytes, at most */
 
+static inline char* untagged(const void* begins) { return (char*)((uintptr_t)begins & ~(uintptr_t)CLEARED); }
+
 static inline size_t* room_of(void* memory) { return (size_t*)memory - 1; }
 
 /* Of less than a block: one more than its size in lines, where it is kept when it is freed. */
@@ -89,7 +91,7 @@ static inline Block* block_of(void* memory) { return *room_of(memory) ? (Block*)
 
 /* A block in what the C library gave. */
 static void* block_made(void* begins, size_t room) {
-    uintptr_t at = (((uintptr_t)begins & ~(uintptr_t)CLEARED) + sizeof(Block) + POOL_LINE - 1) & ~(uintptr_t)(POOL_LINE - 1);
+    uintptr_t at = ((uintptr_t)untagged(begins) + sizeof(Block) + POOL_LINE - 1) & ~(uintptr_t)(POOL_LINE - 1);
     if (begins == NULL) return NULL;
     ((Block*)at)[-1] = (Block){begins, room};
     return (void*)at;
@@ -103,14 +105,14 @@ static void* little_made(void* begins) {
 }
 
 static void block_free(void* memory) {
-    if (memory) free(*room_of(memory) ? (char*)((uintptr_t)block_of(memory)->begins & ~(uintptr_t)CLEARED) : (char*)memory - POOL_HEAD);
+    if (memory) free(*room_of(memory) ? untagged(block_of(memory)->begins) : (char*)memory - POOL_HEAD);
 }
 
 /* Whether it seems that a block that was cleared when it was asked for was not written.  What was only read has no pages of its own: the first
    write to each would have the system stop all cores that the program runs on, which takes some times as long as a new page. */
 static int is_untouched(const char* memory, Block* block) {
     if (!((uintptr_t)block->begins & CLEARED)) return 0;
-    block->begins = (void*)((uintptr_t)block->begins & ~(uintptr_t)CLEARED);
+    block->begins = untagged(block->begins);
     for (size_t k = 0, at, word; k < POOL_SAMPLES; k++) {
         at = (block->room / POOL_SAMPLES * k + POOL_SAMPLED * k) & ~(sizeof(word) - 1);
         memcpy(&word, memory + at, sizeof(word));

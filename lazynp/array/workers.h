@@ -11,15 +11,25 @@
 #define LAZYNP_WORKERS_H
 
 #include <stdint.h>
+#include <time.h>
 
 typedef void (*Body)(void* data);
 #define WORKERS_MOST 1024
+
+static inline long long now_ns(void) {
+#ifdef CLOCK_MONOTONIC
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+#else
+    return 0;
+#endif
+}
 
 #if defined(__GNUC__) && !defined(_WIN32)
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <time.h>
 
 #define WORKERS_SPIN 50000       /* nanoseconds that a worker looks for more work before it sleeps; a wake-up costs about as much */
 #define WORKERS_STACK (8 << 20)  /* bytes: threads of some systems have few */
@@ -64,21 +74,15 @@ static void workers_wake(int wanted, int asleep) {
     else pthread_cond_broadcast(&workers_called);
 }
 
-static int64_t workers_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 /* Leave one of `cores` to others for so many nanoseconds; 0 takes it back. */
 static void workers_spare(int cores, int64_t ns) {
-    __atomic_store_n(&workers.until, workers_now() + ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&workers.until, now_ns() + ns, __ATOMIC_RELAXED);
     __atomic_store_n(&workers.cores, ns ? cores : 0, __ATOMIC_RELAXED);
 }
 
 /* How many helpers may come where one is wanted for every core. */
 static NOT_INLINED int workers_spared(int wanted, int cores) {
-    if (workers_now() < __atomic_load_n(&workers.until, __ATOMIC_RELAXED)) return cores - 2;
+    if (now_ns() < __atomic_load_n(&workers.until, __ATOMIC_RELAXED)) return cores - 2;
     __atomic_store_n(&workers.cores, 0, __ATOMIC_RELAXED);
     return wanted;
 }
@@ -144,13 +148,11 @@ static void workers_gone(void) {
 }
 
 static long workers_spins(void) {
-    struct timespec from, to;
     const long turns = 200;
     long took;
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    long long from = now_ns();
     for (long turn = 0; turn < turns && __atomic_load_n(&workers.gate, __ATOMIC_ACQUIRE) != ~(uint64_t)0; turn++) workers_pause();
-    clock_gettime(CLOCK_MONOTONIC, &to);
-    took = (to.tv_sec - from.tv_sec) * 1000000000L + (to.tv_nsec - from.tv_nsec);
+    took = (long)(now_ns() - from);
     return WORKERS_SPIN / (took < 100 ? 100 : took) * turns + 1;
 }
 

@@ -18,9 +18,11 @@ s to be ready, for which no program waits. It is started in C (``child.h``) as a
 ``SIGCHLD`` and signals to the program's group do not find it, and it inherits one descriptor, the connection. Machine code goes to the
 disk cache and to who asked. Programs of one user that share a disk cache share the process: it listens in that directory, under a name
 that stands for its code and interpreter. It is nicer than the program by 5, and so is its group (Linux shares a processor evenly among
-sessions): on one processor it takes a sixth. When the program ends, it finishes what it was asked for, within five seconds; ten seconds
-after its last work it goes, and comes back when it is wanted. If it ends with work undone, that is asked for once more; a module during
-which two of them ended is refused, and NumPy's loops go on. Where none begins to work (another system than Linux, a program that embeds
+sessions): on one processor it takes a sixth. Where the program's threads would fill all processors, one is left free as long as a module
+that was asked for is not there (``workers_spare`` in ``array/workers.h``). When the program ends, it finishes what it was asked for, within
+five seconds; ten seconds after its last work it goes, and comes back when it is wanted. If it ends with work undone, that is asked for once
+more; a module during which two of them ended is refused, and NumPy's loops go on. Where none begins to work (another system than Linux, a
+program that embeds
 Python, processes forbidden) ``doctor`` says why, and ``LAZYNP_COMPILER=thread`` is what happens: a thread of C compiles
 (``background.py``, ``background.h``). It knows nothing of Python: it holds none of its locks, no finalizer runs in it and it takes no
 signal. ``fork`` waits until it is between two modules; at the end of the process one waits for the step that it is in (LLVM does not
