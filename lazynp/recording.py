@@ -20,6 +20,7 @@ from lazynp.namespace.ufunc import operators
 from lazynp.ndarray import ndarray
 from lazynp.scalars import generic
 from lazynp.values import config
+from lazynp.values.loading import load
 
 ROOMS = ("array", "memory", "schedule")
 """Packages and modules whose names are public functions too: loaded before the functions take the names, and never after that."""
@@ -48,7 +49,7 @@ def install(namespace: dict[str, Any]) -> None:
         if name.startswith("__") and (name in namespace or name not in vars(np)):
             raise AttributeError(f"module 'numpy' has no attribute {name!r}")
         if name in names.OWN_MODULES:
-            return import_module(f"lazynp.{name}")
+            return load(f"lazynp.{name}")
         value = names.on_demand(name) if names.answers(name) else fallback.attribute(np, name)
         namespace[name] = value
         return value
@@ -66,6 +67,4 @@ def install(namespace: dict[str, Any]) -> None:
 
 
 def _gpus() -> Any:
-    from lazynp.namespace.device.gpus import GPUs  # modules that the processor alone has no use for
-
-    return GPUs()
+    return load("lazynp.namespace.device.gpus").GPUs()  # modules that the processor alone has no use for

@@ -74,8 +74,7 @@ def _count_up(node: Node) -> None:
     shape, dtype, arg = node.shape, node.dtype, node.arg  # before the operation is looked at: another thread may publish it in between
     if node.op is not IOTA or node.err.eager:
         return
-    from lazynp.backends.numpy.operations import iota  # few programs want one as it is
-
+    iota = load("lazynp.backends.numpy.operations").iota  # few programs want one as it is
     with np.errstate(all="ignore"):
         value = Buffer(iota(shape[0], arg[0], arg[1], dtype))
     with forking.graph:

@@ -60,7 +60,7 @@ UPWARD: Final = {
     "lazynp.namespace.bridge.fallback -> lazynp": "names of NumPy that a foreign library asks for are looked up in the package",
     "lazynp.namespace.bridge.fallback -> lazynp.namespace.ufunc.ufuncs": "a ufunc that NumPy gives out is answered by ours",
     "lazynp.namespace.coverage -> lazynp": "coverage asks every public name who answers it",
-    "lazynp.namespace.docstrings -> lazynp.namespace.help_texts": "help texts are made when somebody reads one",
+    "lazynp.namespace.docstrings -> lazynp.namespace.help_texts": "help texts are made when one is read",
     "lazynp.namespace.routines.correlation -> lazynp.namespace.submodules.linalg": "a covariance is a matrix product, which lives there",
     "lazynp.protocols -> lazynp": "the namespace of an array is the package",
     "lazynp.protocols -> lazynp.namespace.standard": "seen through the standard, which has arrays where NumPy has scalars",
@@ -165,7 +165,7 @@ def imports(module: str) -> frozenset[Import]:
                 modules = [f"{source}.{alias.name}" if f"{source}.{alias.name}" in MODULES else source for alias in node.names]
             case ast.Import():
                 modules = [alias.name for alias in node.names]
-            case ast.Call(func=ast.Name(id="import_module" | "_import_module"), args=[ast.Constant(value=str(name))]):
+            case ast.Call(func=ast.Name(id="import_module" | "_import_module" | "load"), args=[ast.Constant(value=str(name))]):
                 modules = [name]
             case _:
                 modules = []

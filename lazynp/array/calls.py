@@ -28,6 +28,7 @@ from lazynp.graph.floating import at_once, at_users_line, heard, hearing, listen
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE, number
 from lazynp.values import config
+from lazynp.values.loading import load
 from lazynp.values.nesting import MOST_AXES
 
 _MEMORY: Final = np.ndarray
@@ -390,7 +391,7 @@ _Steps = list[tuple[Node, np.ufunc, tuple[Node, ...]]]
 
 def _arithmetic(node: Node) -> _Steps | None:
     """The operations of an expression, operands first, if it is IEEE arithmetic on numbers and existing arrays like itself."""
-    from lazynp.backends.numpy.operations import UFUNCS  # few programs have such products
+    ufuncs = load("lazynp.backends.numpy.operations").UFUNCS  # few programs have such products
 
     state = current()
     steps: dict[Node, tuple[np.ufunc, tuple[Node, ...]]] = {}
@@ -402,11 +403,11 @@ def _arithmetic(node: Node) -> _Steps | None:
             if step.dtype != node.dtype or (step.buffer is not None and (step.shape != node.shape or step.buffer.at_hand is None)):
                 return None
             continue
-        known = op in UFUNCS and "f" not in op.rounds and step.err is state and not state.eager and step.error is None
+        known = op in ufuncs and "f" not in op.rounds and step.err is state and not state.eager and step.error is None
         if not known or step.shape != node.shape or step.dtype != node.dtype or step.dtype.kind != "f" or len(steps) == _STEPS:
             return None
         steps.pop(step, None)  # it comes before all that read it, in the end
-        steps[step] = UFUNCS[op], sources
+        steps[step] = ufuncs[op], sources
         todo += sources
     return [(step, *steps[step]) for step in reversed(steps)]
 

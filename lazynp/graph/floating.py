@@ -50,6 +50,7 @@ from lazynp.graph import filters
 from lazynp.graph.errors import ALL, BITS
 from lazynp.graph.errstate import State, current, variable
 from lazynp.graph.node import Site, caller, line_of
+from lazynp.values.loading import load
 from lazynp.values.records import Row
 
 TIER_FILENAME: Final = "<lazynp numpy tier>"  # of the generated code
@@ -345,10 +346,8 @@ def _tell_in_passing() -> None:
     try:
         tell_put_off()
     except Exception as error:
-        import traceback
-
         print("Exception ignored where a warning was told later than it was found:", file=sys.stderr)
-        traceback.print_exception(error)
+        load("traceback").print_exception(error)
 
 
 filters.returned.append(_tell_in_passing)

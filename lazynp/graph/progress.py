@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from lazynp.graph.node import Node, where
+from lazynp.values.loading import load
 
 AFTER_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.2
@@ -152,12 +153,11 @@ class _Monitor:
 def _bar() -> Callable[[str], None]:
     """Return what draws the line: rich's status, or else plain characters."""
     try:
-        from rich.console import Console
-        from rich.status import Status
+        rich = load("rich.console"), load("rich.status")
     except ImportError:
         return _plain
-    console = Console(stderr=True)
-    shown: list[Status] = []
+    console = rich[0].Console(stderr=True)
+    shown: list[Any] = []
 
     def draw(text: str) -> None:
         if not text:
@@ -166,7 +166,7 @@ def _bar() -> Callable[[str], None]:
         elif shown:
             shown[0].update(text)
         else:
-            shown.append(Status(text, console=console))
+            shown.append(rich[1].Status(text, console=console))
             shown[0].start()
 
     return draw

@@ -10,6 +10,7 @@ from typing import Any
 
 from lazynp.array import core
 from lazynp.graph.node import Site, where
+from lazynp.values.loading import load
 
 _Key = tuple[str, int, int]
 
@@ -148,7 +149,7 @@ def reset() -> None:
 
 def counters() -> dict[str, Any]:
     """The counts of this process, of types that JSON has."""
-    from lazynp.graph import usage  # who counts need not read
+    usage = load("lazynp.graph.usage")  # what counts need not read
 
     one_pass, steps, compiled = _chains.counts()
     return {
@@ -201,7 +202,7 @@ def _by_line() -> list[str]:
 
 def report() -> str:
     """The counts of this process as text."""
-    from lazynp.graph import usage
+    usage = load("lazynp.graph.usage")
 
     lines = []
     if any(chains := _chains.counts()):

@@ -10,12 +10,13 @@ beginning only, what the function does; ``str(f.__doc__)`` is a common string.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from lazynp.values.loading import load
 
 
 def _made(maker: str, *args: Any) -> Any:
-    return getattr(import_module("lazynp.namespace.help_texts"), maker)(*args)
+    return getattr(load("lazynp.namespace.help_texts"), maker)(*args)
 
 
 def _reading(name: str) -> Any:

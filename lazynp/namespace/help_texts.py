@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.values.loading import load
+
 RECORDED: Final = "Recorded: computed when a value is needed, together with the operations around it; of small arrays at the call."
 ITEM: Final = "Recorded: a routine of NumPy, run when a value is needed; of small arrays at the call."
 AT_CALL: Final = "Computed at the call."
@@ -216,13 +218,12 @@ def of_draw(draw: Any) -> str | None:
 
 def of_ufunc(function: Any) -> str | None:
     """Make the docstring of a ufunc: NumPy's line with the signature, ours with what it does, NumPy's sections."""
-    from lazynp.namespace.ufunc.docs import LINES
-
+    lines = load("lazynp.namespace.ufunc.docs").LINES
     name, theirs = function.__name__, (function._numpy.__doc__ or "").strip()
     answered = getattr(type(function), "answered", None)
     if answered is None:
         answered = "fallback" if function._lower is None else getattr(function._lower, "answered", None)
     signature = theirs.partition("\n\n")[0] if theirs.startswith(f"{name}(") else ""
-    own = LINES.get(name) or (summary(theirs) if signature else theirs)
+    own = lines.get(name) or (summary(theirs) if signature else theirs)
     text = completed(name, own, when(name, answered), [theirs])
     return f"{signature}\n\n{text}" if signature else text

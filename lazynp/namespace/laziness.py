@@ -16,6 +16,7 @@ from lazynp.namespace.bridge.fallback import set_fallback
 from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.scalars import force, is_scalar
 from lazynp.values import config
+from lazynp.values.loading import load
 
 WAITS: Final = (
     "recorded on a tape: it is computed block by block by NumPy's loops, or by machine code once it has come often; as kernels it were"
@@ -102,9 +103,7 @@ def schedule(*arrays: Any) -> Any:
     >>> len(np.schedule(np.sqrt(x * x + 1).sum()).items)
     1
     """
-    from lazynp.engine import explain as runtime
-    from lazynp.namespace import waiting
-
+    runtime, waiting = load("lazynp.engine.explain"), load("lazynp.namespace.waiting")
     return runtime.schedule(_nodes(tuple(waiting.as_graphs(_flat(arrays)))))
 
 
@@ -136,10 +135,7 @@ def explain(*arrays: Any) -> str:
     >>> print(np.explain(y).splitlines()[0])
     1 kernel(s), 0 library call(s), at most 8,000,000 bytes of results alive
     """
-    from lazynp.array import regimes
-    from lazynp.engine import explain as runtime
-    from lazynp.namespace import waiting
-
+    regimes, runtime, waiting = load("lazynp.array.regimes"), load("lazynp.engine.explain"), load("lazynp.namespace.waiting")
     given = _flat(arrays)
     waits = [core.tape(x) is not None for x in given]
     values = waiting.as_graphs(given)
@@ -208,9 +204,9 @@ def memory() -> Any:
     >>> sorted(np.memory())
     ['allocations', 'devices', 'held_peak', 'in_use', 'lines', 'numpy', 'peak', 'peak_lines', 'pending', 'pooled', 'reuses', 'scratch']
     """
-    from lazynp.graph import report, usage
+    from lazynp.graph import report
 
-    return {**usage.memory(), "scratch": report.work.scratch}
+    return {**load("lazynp.graph.usage").memory(), "scratch": report.work.scratch}
 
 
 class _Progress:

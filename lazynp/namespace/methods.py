@@ -7,7 +7,6 @@ the function with the array as first argument, except the few here that write or
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from operator import index
 from types import FunctionType
 from typing import Any, Final
@@ -39,7 +38,7 @@ from lazynp.values.outside import from_outside
 
 def _routines(topic: str) -> Any:
     """Import a module of functions, which a program that NumPy's loops answer does not need."""
-    return import_module(f"lazynp.namespace.routines.{topic}")
+    return load(f"lazynp.namespace.routines.{topic}")
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -201,7 +200,7 @@ def _later(name: str, module: str, own: str, answered: str | None = None) -> Cal
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal function
         if function is None:
-            function = import_module(f"lazynp.namespace.{module}").FUNCTIONS[name]
+            function = load(f"lazynp.namespace.{module}").FUNCTIONS[name]
         return function(self, *args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
@@ -337,9 +336,7 @@ def at_hand(cls: type) -> None:
 
 
 def _refusal(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
-    from lazynp.namespace.bridge.refusals import refusal  # most programs make no mistake
-
-    return refusal(function, args, kwargs, error)
+    return load("lazynp.namespace.bridge.refusals").refusal(function, args, kwargs, error)
 
 
 def _compiled(steps: Any, dtypes: Any, lies: str, outs: Any, kept: bool | None) -> int:

@@ -6,7 +6,6 @@ what is not in it is NumPy's, through the fallback.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from lazynp.namespace import laziness
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines import creation, types
 from lazynp.namespace.ufunc import ufuncs
+from lazynp.values.loading import load
 
 PUBLIC: Final = [
     "realize", "schedule", "explain", "kernelize", "memory", "progress", "report", "set_fallback", "coverage", "device", "lazynp_version",
@@ -101,7 +101,7 @@ def on_demand(name: str) -> Any:
         return fallback.published(name, ALL[name], "lazynp")
     home = f"lazynp.namespace.{LATER[name]}"
     found = None if LATER[name] in _AT_ONCE else fallback.promised(name, home, "lazynp")
-    return fallback.published(name, import_module(home).FUNCTIONS[name], "lazynp") if found is None else found
+    return fallback.published(name, load(home).FUNCTIONS[name], "lazynp") if found is None else found
 
 
 _SUBMODULES: Final = (

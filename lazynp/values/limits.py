@@ -13,6 +13,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from lazynp.values.loading import load
+
 CGROUPS: Final = "/sys/fs/cgroup"
 MEMBERSHIP: Final = "/proc/self/cgroup"
 MEMINFO: Final = "/proc/meminfo"
@@ -61,7 +63,7 @@ def private() -> float:
 def _limits() -> tuple[tuple[Callable[[int], tuple[int, int]], int, int, int], ...]:
     """The limits of private memory: who tells them, the field of what the process has, and what stands for no limit."""
     try:
-        import resource
+        resource = load("resource")
     except ImportError:  # on Windows
         return ()
     ask, none = resource.getrlimit, resource.RLIM_INFINITY

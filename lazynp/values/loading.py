@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # of which `signal` makes enumerations, which takes a while
 import sys
-from _thread import get_ident
+from _thread import get_ident, interrupt_main
 from collections.abc import Callable
 from importlib import import_module
 from types import FrameType
@@ -49,21 +49,21 @@ class Deferred:
     """Handlers of signals that come meanwhile are called afterwards.
 
     Python calls them in its main thread between any two instructions; so others stand in their places, in the main thread, which note what
-    comes.  One that is still there when all is over hands on what it is given.
+    comes.  Afterwards signals that came are set as Python's own are, so that each is handled though the handler of another one raises.
     """
 
     __slots__ = ("came", "handlers", "over")
 
     def __init__(self) -> None:
         self.handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self.came: list[tuple[int, FrameType | None]] = []
+        self.came: list[Any] = []
         self.over = False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.over:
             self.handlers[number](number, frame)
         else:
-            self.came.append((number, frame))
+            self.came.append(number)
 
     def __enter__(self) -> None:
         try:
@@ -82,9 +82,10 @@ class Deferred:
         self._give_back()
 
     def _give_back(self) -> None:
-        for number, handler in self.handlers.items():
-            if _signal.getsignal(number) == self._note:  # else the import has set one
-                _signal.signal(number, handler)
-        self.over = True
-        for number, frame in self.came:
-            self.handlers[number](number, frame)
+        self.over = True  # from here on those that stand in hand on what comes, also one that an exception below leaves in its place
+        try:
+            list(map(interrupt_main, self.came))  # all of them before Python calls the first handler
+        finally:
+            for number, handler in self.handlers.items():
+                if _signal.getsignal(number) == self._note:  # else the import has set one
+                    _signal.signal(number, handler)

@@ -12,7 +12,6 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from types import FunctionType, ModuleType, NoneType
 from typing import Any, Final, cast
 
@@ -35,6 +34,7 @@ from lazynp.protocols import exported, snapshot
 from lazynp.scalars import force, is_scalar
 from lazynp.subclasses import of_numpys, unasking
 from lazynp.values import config
+from lazynp.values.loading import load
 from lazynp.values.nesting import MOST_AXES, too_deep
 
 _DISPATCHED: Final = type(np.concatenate)  # a function that asks its arguments first
@@ -372,7 +372,7 @@ def users() -> Any:
 
 def by_path(path: str) -> Any:
     """lazynp's object of this name, for pickle."""
-    found: Any = import_module("lazynp")
+    found: Any = load("lazynp")
     for part in path.split("."):
         found = getattr(found, part)
     return found
@@ -500,10 +500,10 @@ def promised(name: str, home: str, module: str, table: str = "FUNCTIONS") -> Any
     if type(theirs) is not _DISPATCHED or (name in dispatch.NOT_AT_HAND and name not in dispatch.CORES_OWN):
         return None
 
-    def load() -> Any:
-        return _presented(name, getattr(import_module(home), table)[name], module)
+    def found() -> Any:
+        return _presented(name, getattr(load(home), table)[name], module)
 
-    return dispatch.promised(name, load, theirs, module, _own_keywords(name, module))
+    return dispatch.promised(name, found, theirs, module, _own_keywords(name, module))
 
 
 def _own_keywords(name: str, module: str) -> frozenset[str]:
@@ -654,7 +654,7 @@ class Submodule(ModuleType):
             names_in(self)[name] = value
             return value
         own = _own(path)
-        theirs = import_module(f"numpy.{path}")
+        theirs = load(f"numpy.{path}")
         if name in own:
             value = own[name]
         elif not hasattr(theirs, name):
@@ -667,7 +667,7 @@ class Submodule(ModuleType):
 
     def __dir__(self) -> list[str]:
         names = names_in(self)
-        return sorted({*names, *dir(import_module(f"numpy.{names['_path']}"))})
+        return sorted({*names, *dir(load(f"numpy.{names['_path']}"))})
 
 
 # The modules of NumPy's polynomial package, one a basis.
@@ -697,7 +697,7 @@ _submodules: dict[str, Submodule] = {}
 
 
 def _module_of(path: str) -> ModuleType | None:
-    return import_module(_OWN[path][0]) if path in _OWN else None
+    return load(_OWN[path][0]) if path in _OWN else None
 
 
 def _own(path: str) -> dict[str, Any]:
@@ -707,7 +707,7 @@ def _own(path: str) -> dict[str, Any]:
 def submodule(path: str) -> Submodule:
     """lazynp's stand-in for a submodule of NumPy."""
     if path in _PACKAGES and path not in _submodules:
-        import_module(f"lazynp.{path}")
+        load(f"lazynp.{path}")
     found = _submodules.get(path)
     if found is None:
         found = _submodules[path] = Submodule(path)

@@ -16,6 +16,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, Final
 
+from lazynp.values.loading import load
+
 Hook = Callable[[Any], None]
 
 HOOKS: Final[dict[str, Hook]] = {}
@@ -61,9 +63,7 @@ def tell(hooks: Mapping[str, Hook]) -> None:
 
 
 def _neighbour(module: Any) -> None:
-    from lazynp.namespace.bridge import neighbours  # most programs load none of them
-
-    neighbours.HOOKS[module.__name__](module)
+    load("lazynp.namespace.bridge.neighbours").HOOKS[module.__name__](module)  # most programs load none of them
 
 
 # CuPy's SciPy.

@@ -25,6 +25,7 @@ from lazynp.namespace.bridge.meeting import CUPYX
 from lazynp.ndarray import from_numpy, host, ndarray
 from lazynp.protocols import SHARED
 from lazynp.scalars import CLASSES
+from lazynp.values.loading import load
 
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor", "lshift", "rshift", "matmul")
 _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _OPERATORS} | {
@@ -187,7 +188,7 @@ def _h5py(module: Any) -> None:
 
 def _numba(module: Any) -> None:
     """Let what it compiles name our modules, and what it compiled be called with our arrays."""
-    from lazynp.namespace.bridge import numba
+    numba = load("lazynp.namespace.bridge.numba")
 
     if module.__name__ == "numba":
         _functions(module, ("typeof",))

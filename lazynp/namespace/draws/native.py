@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from importlib import import_module
 from math import prod
 from typing import Any, Final
 
 import numpy as np
+
+from lazynp.values.loading import load
 
 SOON = 500
 """Calls of a method, by all generators, that NumPy does: loading what comes in its place, and comparing it, takes as long."""
@@ -46,7 +47,7 @@ KINDS: Final[dict[type, tuple[type, tuple[str, ...]]]] = {
 def core() -> Any:
     """Return what draws in C, or None: it wants integers of 128 bits, which not every compiler has."""
     try:
-        return import_module("lazynp.namespace.draws._native")
+        return load("lazynp.namespace.draws._native")
     except ImportError:
         return None
 
@@ -110,12 +111,11 @@ def _made(method: Any, bits: Any) -> Any:
 @cache
 def usable(kind: type, name: str) -> bool:
     """Tell whether a method draws what NumPy's does."""
+    trials = load("lazynp.namespace.draws.trials")
     try:
         if _is_of_ziggurat(kind, name):
             _layers(name.endswith("normal"))
-        from lazynp.namespace.draws import trials
-
-        return trials.agrees(kind, KINDS[kind][0], name, _made)
+        return bool(trials.agrees(kind, KINDS[kind][0], name, _made))
     except (RecursionError, MemoryError):  # which are the caller's
         raise
     except Exception:  # whatever another NumPy says to it
@@ -124,7 +124,6 @@ def usable(kind: type, name: str) -> bool:
 
 @cache
 def _layers(normal: bool) -> None:
-    from lazynp.namespace.draws import ziggurats
-
+    ziggurats = load("lazynp.namespace.draws.ziggurats")
     of = ziggurats.NORMAL if normal else ziggurats.EXPONENTIAL
     core().set_layers(normal, *ziggurats.layers(of, core().Script))

@@ -28,6 +28,7 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, concret
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 from lazynp.values import config
+from lazynp.values.loading import load
 from lazynp.values.nesting import checked_shape
 
 
@@ -192,9 +193,7 @@ def _copying(copy: Any) -> bool | None:
 def shared(x: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None) -> Any:
     """The data as an array that shares the memory where NumPy's would, also that of a map."""
     if isinstance(x, np.memmap):
-        from lazynp.namespace.routines.maps import shown
-
-        x = shown(x, dtype, order, copy)
+        x = load("lazynp.namespace.routines.maps").shown(x, dtype, order, copy)
     return _asarray(x, dtype, order, copy)
 
 
@@ -326,9 +325,7 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
 def placed(made: Any, place: str | None) -> Any:
     if place is None:
         return made
-    from lazynp.namespace.device.placement import moved  # few programs name a device
-
-    return moved(made, place)
+    return load("lazynp.namespace.device.placement").moved(made, place)  # few programs name a device
 
 
 arange.__wrapped__ = np.arange  # type: ignore[attr-defined]  # its signature, which calls with one argument do not fit
@@ -513,10 +510,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         shape[place] = n
     thin = [tuple([n if k == place else 1 for k in range(ndim)]) for place, n in zip(places, sizes, strict=True)]
     if not copy:
-        from lazynp.namespace.routines.shaping import broadcast_arrays
-
         views = [view_reshape(shared(x), one) for x, one in zip(xi, thin, strict=True)]
-        return tuple(views) if sparse else broadcast_arrays(*views)
+        return tuple(views) if sparse else load("lazynp.namespace.routines.shaping").broadcast_arrays(*views)
     grids = [reshape(node, one) for node, one in zip(nodes, thin, strict=True)]
     return tuple([wrap(grid if sparse else expand(grid, tuple(shape))) for grid in grids])
 

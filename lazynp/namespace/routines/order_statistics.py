@@ -29,6 +29,7 @@ from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
 from lazynp.namespace.ufunc.ufuncs import castable, need_array, write_out
 from lazynp.ndarray import asarray, node_of, result, wrap
 from lazynp.protocols import to_host
+from lazynp.values.loading import load
 
 ALL_NAN: Final = "All-NaN slice encountered"
 
@@ -186,9 +187,7 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
         out[...] = nanmedian(a)  # NumPy does not look at the shape of the output here
         return out
     if not build.size(x):
-        from lazynp.namespace.routines.nan_functions import nanmean
-
-        return nanmean(a, axis, out=out, keepdims=keepdims)
+        return load("lazynp.namespace.routines.nan_functions").nanmean(a, axis, out=out, keepdims=keepdims)
     if x.dtype.kind not in "fc":
         return median(a, axis, out, overwrite_input, keepdims is not NoValue and keepdims)
     lanes = Lanes(a, axis)

@@ -31,6 +31,7 @@ from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
 from lazynp.values import config
+from lazynp.values.loading import load
 
 # where ------------------------------------------------------------------------------------------------------------------------
 
@@ -141,8 +142,7 @@ def argwhere(a: Any) -> Any:
     if not x.shape:
         return argwhere(view_reshape(x, (1,)))[:, :0]
     found = positions(x)
-    from lazynp.namespace.routines.joining import stack  # which needs what is here
-
+    stack = load("lazynp.namespace.routines.joining").stack  # which needs what is here
     return (stack(found) if type(found[0]) is ndarray else wrap(build.buffer(np.array(found)))).T
 
 

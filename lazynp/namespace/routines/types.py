@@ -20,6 +20,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import mask_node, overrides
 from lazynp.ndarray import asarray, host, ndarray, node_of, shares_memory
 from lazynp.scalars import ABSTRACT, CLASSES, is_scalar
+from lazynp.values.loading import load
 
 proxies.register(ndarray, np.ndarray)
 for _ours in (*ABSTRACT.values(), *CLASSES):
@@ -158,8 +159,6 @@ def _info_dtype(x: Any) -> Any:
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """Write values into an array; see :func:`numpy.copyto`."""
-    from lazynp.namespace.routines.selecting import where as where_
-
     if type(dst) is not ndarray:
         fallback.call(np.copyto, "copyto", (dst, src), {"casting": casting, "where": where})
         return
@@ -186,7 +185,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         if fits(dst.shape, value.shape):
             write_where(dst, mask, node_of(value))
             return
-        value = where_(where, value, dst)
+        value = load("lazynp.namespace.routines.selecting").where(where, value, dst)
     dst[...] = value
 
 

@@ -7,7 +7,6 @@ native needs no SciPy, neither to be imported nor to be installed: its dtype rul
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from lazynp.namespace.ufunc.loops import Lowered, Lowering, Outputs, Sources
 from lazynp.namespace.ufunc.promotion import Foreign, Key, operand
 from lazynp.namespace.ufunc.ufuncs import Direct, ufunc
 from lazynp.ndarray import result
+from lazynp.values.loading import load
 
 # NumPy's functions with loops for half, single, double and nothing before them, by the number of operands; and with complex ones after.
 _REAL: Final = {1: np.cbrt, 2: np.hypot}
@@ -46,7 +46,7 @@ def scipys(name: str) -> Any:
         SciPy is not installed.
     """
     try:
-        module = import_module("scipy.special")
+        module = load("scipy.special")
     except ImportError:
         raise ImportError(f"lazynp.special.{name} is SciPy's work, and SciPy is not installed: pip install scipy") from None
     found = getattr(module, name)

@@ -28,6 +28,7 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, in_comm
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, need_array, write_out
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.scalars import force
+from lazynp.values.loading import load
 
 
 def _not_aligned(a: Node, b: Node, i: int, j: int) -> ValueError:
@@ -324,10 +325,9 @@ FUNCTIONS: Final = {
 
 def attribute(value: Any, name: str) -> Any:
     """Find what ``lazynp.linalg.<name>`` is when it is not here: the standard's function, or LAPACK's work at the call."""
-    from lazynp.namespace.submodules.linalg_standard import FUNCTIONS as STANDARD
-
-    if name in STANDARD:
-        return STANDARD[name]
+    standard = load("lazynp.namespace.submodules.linalg_standard").FUNCTIONS
+    if name in standard:
+        return standard[name]
     return fallback.library_attribute(value, f"linalg.{name}")
 
 

@@ -34,6 +34,7 @@ from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, update, wrap
 from lazynp.protocols import from_host
 from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, scalar_of_value
+from lazynp.values.loading import load
 from lazynp.views import View
 
 Method = Callable[..., Any]
@@ -437,9 +438,7 @@ def _scalar_divmod(method: Method, reflected: bool) -> Method:
 
 
 def _product(a: Any, b: Any) -> Any:
-    from lazynp.namespace.ufunc.gufuncs import matmul  # many programs have no products
-
-    return matmul(a, b)
+    return load("lazynp.namespace.ufunc.gufuncs").matmul(a, b)  # many programs have no products
 
 
 def _matmul(a: Any, b: Any) -> Any:

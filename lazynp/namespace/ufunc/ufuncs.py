@@ -36,6 +36,7 @@ from lazynp.ndarray import host, ndarray, node_of, result, result_order, update,
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
 from lazynp.subclasses import minds
 from lazynp.values import config
+from lazynp.values.loading import load
 
 # A kernel of ours computes these several times as fast as NumPy, from few elements on.
 ROUNDING: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and "f" in op.rounds) | {"float_power"}
@@ -44,6 +45,7 @@ _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 _TYPED: Final = frozenset(["dtype", "signature", "sig"])  # a call with one of them may ask for any of NumPy's loops
 _LISTS: Final = frozenset([list, tuple])
+_METHODS: Final = "lazynp.namespace.ufunc.methods"
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
 NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
@@ -393,9 +395,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         try:
             return self._with_keywords(args, kwargs)
         except Exception as error:
-            from lazynp.namespace.bridge.refusals import refusal  # most programs make no mistake
-
-            said = refusal(self, args, kwargs, error)
+            said = load("lazynp.namespace.bridge.refusals").refusal(self, args, kwargs, error)
             if said is None:
                 raise
             raise said.with_traceback(error.__traceback__) from None
@@ -533,8 +533,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         where: Any = True,
     ) -> Any:
         """Combine along ``axis``; see :meth:`numpy.ufunc.reduce`."""
-        from lazynp.namespace.ufunc.methods import reduce
-
+        reduce = load(_METHODS).reduce
         if calls.any_large((array,), {}):
             given = functools.partial(reduce, self)
             return calls.by_kernels(given, (array, axis, dtype, out, keepdims, initial, where), {})
@@ -543,22 +542,19 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     @_asking
     def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
-        from lazynp.namespace.ufunc.methods import accumulate
-
+        accumulate = load(_METHODS).accumulate
         return accumulate(self, array, axis, dtype, out)
 
     @_asking
     def reduceat(self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
-        from lazynp.namespace.ufunc.methods import reduceat
-
+        reduceat = load(_METHODS).reduceat
         return reduceat(self, array, indices, axis, dtype, out)
 
     @_asking
     def outer(self, *args: Any, **kwargs: Any) -> Any:
         """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
-        from lazynp.namespace.ufunc.methods import outer
-
+        outer = load(_METHODS).outer
         known = calls.growing(self._numpy.outer, args, kwargs)
         if known is not NotImplemented:
             return known
@@ -567,8 +563,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     @_asking
     def at(self, a: Any, indices: Any, /, *b: Any) -> None:
         """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
-        from lazynp.namespace.ufunc.methods import at
-
+        at = load(_METHODS).at
         if type(a) is ndarray and hand.own_memory(a) is not None and not a._readonly:  # NumPy's writes to read-only memory
             known = calls.answer(self._numpy.at, (a, indices, *b), {}, 1)
             if known is not NotImplemented:
