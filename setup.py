@@ -18,12 +18,12 @@ from setuptools import Extension, setup
 SOURCES = {
     "lazynp/array/_core": [
         "cell.h", "numbers.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "compiled.h", "polynomials.h",
-        "inner_loops.h", "direct.h", "products.h", "rows.h", "row_loops.h", "ordered.h", "loops.h", "chain.h", "lag.h", "passes.h",
-        "frames.h", "hot.h", "tape_values.h", "puts.h", "computing.h", "casts.h", "operands.h", "chains.h", "writes.h", "truths.h",
-        "compress.h", "choosing.h", "searching.h", "memory_read.h", "nonzero.h", "operators.h", "subscripts.h", "iteration.h", "slots.h",
-        "items.h", "putting.h", "attributes.h", "sums.h", "spread.h", "extremes.h", "made.h", "signatures.h", "function_table.h",
-        "at_call.h", "lists.h", "asked.h", "answers.h", "recorded_calls.h", "signature_calls.h", "function_calls.h", "ufunc_calls.h",
-        "functions.h", "programs.h", "counting.h",
+        "inner_loops.h", "direct.h", "products.h", "contraction.h", "rows.h", "row_loops.h", "ordered.h", "loops.h", "chain.h", "lag.h",
+        "passes.h", "frames.h", "hot.h", "tape_values.h", "puts.h", "computing.h", "casts.h", "operands.h", "chains.h", "writes.h",
+        "truths.h", "compress.h", "choosing.h", "searching.h", "memory_read.h", "nonzero.h", "operators.h", "subscripts.h",
+        "iteration.h", "slots.h", "items.h", "putting.h", "attributes.h", "sums.h", "spread.h", "extremes.h", "made.h", "signatures.h",
+        "function_table.h", "at_call.h", "lists.h", "asked.h", "answers.h", "recorded_calls.h", "signature_calls.h", "function_calls.h",
+        "ufunc_calls.h", "functions.h", "programs.h", "counting.h",
     ],
     "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],
     "lazynp/backends/common/_launch": ["launch.h"],

@@ -18,17 +18,23 @@ from types import FunctionType, MethodDescriptorType
 import numpy as np
 
 from lazynp.values import config
+from lazynp.values.loading import load
 
 cnp.import_array()
 cnp.import_ufunc()
 
 cdef extern from "Python.h":
+    object PyBytes_FromStringAndSize(const char*, Py_ssize_t)
     object PyUnicode_InternFromString(const char*)
     const char* PyUnicode_AsUTF8(object) except NULL
 
 cdef extern from "counting.h":
     object stable_order_of(object x, int axis)
     object positions_apart(object x)
+    int CONTRACTED_FROM
+    int contracted_most
+    int contracted_widest()
+    object contract_of "contract" (object x, object y, object to, object lengths, object first, object second, object third)
     ctypedef struct Loops:
         PyObject* ufunc
         int costly
@@ -254,7 +260,7 @@ for _number, _name in enumerate(["solve1", "solve", "inv", "det", "cholesky_lo"]
     numpys_matrices[<int>_number].ignores = _name != "det"
 
 # Methods of arrays whose answer is NumPy's C code, which warns where it was called.
-cdef frozenset _IN_PYTHON = frozenset({"sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "clip", "ptp"})
+cdef frozenset _IN_PYTHON = frozenset({"einsum", "sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "clip", "ptp"})
 # IEEE arithmetic and what is like it.
 cdef frozenset _BASIC = frozenset({
     "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "maximum", "minimum",
@@ -665,6 +671,57 @@ def write_chosen(memory, mask, values):
 def positions(x):
     """Return where an array of NumPy's is not zero, an array of its own for each axis; None where NumPy has to say."""
     return positions_apart(x)
+
+
+def contract(x, y, to, lengths, first, second, third):
+    """Sum products of two arrays of NumPy's into a third one, along axes of these lengths and strides, as NumPy's iterator has them.
+
+    Return whether that could be done; see ``contraction.h``.
+    """
+    return contract_of(x, y, to, lengths, first, second, third)
+
+
+def contract_by(int most=2):
+    """Let ``contract`` use vectors of 16, 32 or 64 bytes (0, 1, 2) at most; return which it uses; for tests."""
+    global contracted_most
+    contracted_most = most
+    return min(most, contracted_widest())
+
+
+cdef dict _contractions = {}  # plans, or None of what is NumPy's to do, by subscripts and where operands lie
+_numpys_einsum = getattr(np.einsum, "_implementation", np.einsum)
+
+
+cdef bytes lies(cnp.ndarray x):
+    cdef Py_ssize_t size = cnp.PyArray_NDIM(x) * sizeof(cnp.npy_intp)
+    return PyBytes_FromStringAndSize(<char*>cnp.PyArray_DIMS(x), size) + PyBytes_FromStringAndSize(<char*>cnp.PyArray_STRIDES(x), size)
+
+
+def einsum(*operands, **keywords):
+    """Contract operands as ``numpy.einsum`` does, one or two of them by ``contraction.h`` where there is something to gain."""
+    cdef Py_ssize_t count = len(operands)
+    if (keywords and keywords != {"optimize": False}) or not (2 <= count <= 3) or type(operands[0]) is not str:
+        return _numpys_einsum(*operands, **keywords)
+    subscripts, x, y = operands[0], operands[1], operands[count - 1]
+    if not (cnp.PyArray_CheckExact(x) and cnp.PyArray_CheckExact(y)) or cnp.PyArray_SIZE(x) < CONTRACTED_FROM:
+        return _numpys_einsum(*operands)
+    key = subscripts, cnp.PyArray_TYPE(x), lies(x), cnp.PyArray_TYPE(y), lies(y), count
+    plan = _contractions.get(key, key)
+    if plan is key:
+        plan = load("lazynp.backends.numpy.contraction").plan(*operands)
+        if len(_contractions) >= 512:
+            _contractions.clear()
+        _contractions[key] = plan
+    if plan is not None:
+        like, one, lengths, strides = plan
+        result = np.empty_like(like)
+        if contract_of(x, y if count == 3 else one, result, lengths, strides[0], strides[1], strides[2]):
+            return result
+        _contractions[key] = None
+    return _numpys_einsum(*operands)
+
+
+einsum.__wrapped__ = np.einsum
 
 
 def stable_order(x, int axis):

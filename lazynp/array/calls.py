@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp import arrays
+from lazynp.array import core
 from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
 from lazynp.engine import devices
 from lazynp.graph import op as o
@@ -444,7 +445,7 @@ def contraction(subscripts: str, operands: Sequence[Any], optimize: Any) -> Any:
         if memory is None:
             return NotImplemented
         values.append(memory)
-    value = at_once(np.einsum, subscripts, *values, optimize=optimize or (len(values) > 2 and not wide))
+    value = at_once(core.einsum, subscripts, *values, optimize=optimize or (len(values) > 2 and not wide))
     return NotImplemented if type(value) is _MEMORY and value.base is not None else result(value)
 
 

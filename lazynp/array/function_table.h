@@ -9,6 +9,7 @@
 #include "attributes.h"
 #include "extremes.h"
 #include "made.h"
+#include "contraction.h"
 #include "nonzero.h"
 #include "searching.h"
 #include "signatures.h"

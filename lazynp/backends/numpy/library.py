@@ -9,7 +9,7 @@ name            params                                value
 matmul          ()                                    ``numpy.matmul(a, b)``
 dot             ()                                    ``numpy.dot(a, b)``
 tensordot       (axes,)                               ``numpy.tensordot(a, b, axes)``; axes an int or two tuples of ints
-einsum          (subscripts,), or with "optimize"     ``numpy.einsum(subscripts, *arrays)``
+einsum          (subscripts,), or with "optimize"     ``core.einsum(subscripts, *arrays)``
 read_at         (offset, strides, shape, dtype)       that view of the first array's memory
 write_at        (offset, strides)                     the first array after the second was written to that view of its memory
 reinterpret     (dtype,)                              the same bytes as another item size, along the last axis
@@ -37,6 +37,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.backends.numpy.operations import ROOM_FROM, room
 from lazynp.values.loading import load
 
@@ -59,7 +60,7 @@ def _tensordot(arrays: Arrays, params: tuple[Any, ...]) -> Any:
 def _einsum(arrays: Arrays, params: tuple[Any, ...]) -> Any:
     # Three and more operands: a pairwise order, as any user of einsum on large arrays asks for.  Two that are to be optimized may be a
     # matrix product, whose zeros have other signs than those of einsum's own sums.
-    return np.einsum(params[0], *arrays, optimize=len(arrays) > 2 or params[-1] == "optimize")
+    return core.einsum(params[0], *arrays, optimize=len(arrays) > 2 or params[-1] == "optimize")
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,79 @@
+"""How ``numpy.einsum`` walks its operands, for C that sums many products side by side.
+
+In: subscripts, and one or two arrays of floats.  Out: a plan for ``contraction.h``, or None where ``numpy.einsum`` has to say, be it what
+is wrong.  Promise: by a plan the bits are NumPy's.  NumPy's iterator says in which order it walks the axes; that C rounds as NumPy's loops
+do (with or without fused products, by as many lanes) is tried once for each type and kind of loop.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from lazynp.array import core
+
+_SUMMED: Final = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+class Plan(NamedTuple):
+    """How the iterator walks, from the outermost axis on."""
+
+    like: np.ndarray  # a stand-in for the result, which has its layout
+    one: np.ndarray | None  # in the place of the operand that there is not
+    lengths: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]  # of both operands and the result
+
+
+def plan(subscripts: str, x: np.ndarray, y: np.ndarray | None = None) -> Plan | None:
+    """Ask NumPy's iterator."""
+    if x.dtype not in _SUMMED or (y is not None and y.dtype != x.dtype):
+        return None
+    walk = _walk(subscripts, x, y)
+    return walk if walk is not None and _rounds_alike(x.dtype, walk.strides[2][-1] == 0) else None
+
+
+@cache
+def _rounds_alike(dtype: np.dtype, summed: bool) -> bool:
+    """Tell whether C's sums have NumPy's bits, where the innermost axis is ``summed`` or where it is not."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((5, 67)).astype(dtype) - 0.5, rng.random((5, 67)).astype(dtype) - 0.5
+    cases = [("ki,ki->i", x, y), ("ki,k->i", x, y[:, 0].copy())]
+    if summed:
+        windows = np.lib.stride_tricks.sliding_window_view
+        cases = [("ikl,kl->i", windows(x, (5, n))[0], y[:, :n].copy()) for n in (7, 19)]
+    for subscripts, first, second in cases:
+        theirs, walk = np.einsum(subscripts, first, second), _walk(subscripts, first, second)
+        result = np.empty_like(theirs)
+        if walk is None or not core.contract(first, second, result, walk.lengths, *walk.strides) or result.tobytes() != theirs.tobytes():
+            return False
+    return True
+
+
+def _walk(subscripts: str, x: np.ndarray, y: np.ndarray | None) -> Plan | None:
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    labels = inputs.replace(",", "", y is not None)
+    if not arrow:
+        output = "".join(sorted(label for label in set(labels) if labels.count(label) == 1))
+    if not labels.isalpha() or not labels.isascii() or len(set(output)) != len(output) or not set(output) <= set(labels):
+        return None
+    one = np.ones((), x.dtype) if y is None else None
+    arrays: list[Any] = [x, one if y is None else y]
+    terms = [*inputs.split(","), ""][:2]
+    if any(len(term) != a.ndim or len(set(term)) != len(term) for term, a in zip(terms, arrays, strict=True)):
+        return None
+    extents = [*zip("".join(terms), x.shape + arrays[1].shape, strict=True)]
+    if any(n == 0 or n != dict(extents)[label] for label, n in extents):
+        return None
+    axes = output + "".join(label for label in dict.fromkeys(labels) if label not in output)
+    places = [[term.index(label) if label in term else -1 for label in axes] for term in (*terms, output)]
+    flags: Any = [["readonly"], ["readonly"], ["readwrite", "allocate"]]
+    walked: Any = np.nditer
+    with walked((*arrays, None), ["external_loop", "reduce_ok"], flags, op_axes=places) as walk:
+        made, views = walk.operands[2], walk.itviews
+    strides = tuple([view.strides for view in views])
+    if not strides[0] or min(map(min, strides)) < 0:
+        return None
+    like = np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), made.shape, made.strides)
+    return Plan(like, one, views[0].shape, strides)
