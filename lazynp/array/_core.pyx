@@ -69,7 +69,7 @@ cdef extern from "counting.h":
     int compress_used(Py_ssize_t)
     int ordered_reduce(int, int, const char*, int64_t, int64_t, int64_t, double, char*) nogil
     int METHODS, BINARIES, MATMUL, DIVMOD, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, LINSPACE, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR
+    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, LINSPACE, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR, NAMED
     int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, SELECTS, SCANS_PRODUCTS, SHOWS, DIAGONALS, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
@@ -110,6 +110,7 @@ cdef extern from "counting.h":
     int ASKED_MOST, ITEM_ARGS
     void functions_forget()
     void operator_set(int, object)
+    void named_set(object, int)
     PyObject* transpose_callable
     PyObject* axis_name
     PyObject* dtype_name
@@ -358,9 +359,18 @@ def register(cls, result, passing):
     refuse_concatenation(array_type)
 
 
-def name_methods(cls, members):
-    """Give a class members that its slots know nothing of: operators do not go through them."""
-    class_members(<PyTypeObject*>cls, members)
+def name_methods(cls, dict members):
+    """Give a class methods with the names of operators, of which its slots know nothing: operators do not go through them.
+
+    With an array or a number of Python's they do what the operator does, and what ``members`` have with all else.
+    """
+    named = {}
+    for k in range(METHODS):
+        name = f"__{slot_name(k).decode()}__"
+        if name in members:
+            named[name] = method = function_new(members[name], members[name], None, NAMED, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, 0, False, ASKED_MOST, 2, False, False)
+            named_set(method, k)
+    class_members(<PyTypeObject*>cls, named)
 
 
 def register_elements(cls):

@@ -95,7 +95,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
-    made->vector = kind == FOREIGN ? foreign_call : function_vector;
+    made->vector = kind == FOREIGN ? foreign_call : kind == NAMED ? named_call : function_vector;
     made->slow = Py_NewRef(slow);
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);

@@ -348,6 +348,25 @@ static PyObject* operator_recorded(int op, PyObject* a, PyObject* b) {
     return signature_recorded(operators[op], args, 2, NULL);
 }
 /* `function` is one of `function_new`. */
+/* A method with the name of an operator: with an array, or a number of Python's, it is the operator. */
+static PyObject* named_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+#define OF_SLOT(NAME) offsetof(PyNumberMethods, nb_##NAME)
+    static const size_t slots[BINARIES] = {
+        OF_SLOT(add), OF_SLOT(subtract), OF_SLOT(multiply), OF_SLOT(true_divide), OF_SLOT(floor_divide), OF_SLOT(remainder), OF_SLOT(lshift), OF_SLOT(rshift),
+        OF_SLOT(and), OF_SLOT(or), OF_SLOT(xor), OF_SLOT(power), OF_SLOT(matrix_multiply), OF_SLOT(divmod)};
+    Function* self = (Function*)callable;
+    PyObject* slow;
+    if (names == NULL && PyVectorcall_NARGS(nargsf) == 2 && Py_TYPE(args[0]) == array_type && (Py_TYPE(args[1]) == array_type || PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1]))) {
+        if (self->op >= LT) return array_type->tp_richcompare(args[0], args[1], self->op - LT);
+        if (self->op == POW) return array_type->tp_as_number->nb_power(args[0], args[1], Py_None);
+        return (*(binaryfunc*)((char*)array_type->tp_as_number + slots[self->op]))(args[0], args[1]);
+    }
+    slow = slow_of(self);
+    return slow ? PyObject_Vectorcall(slow, args, nargsf, names) : NULL;
+}
+
+static void named_set(PyObject* method, int op) { ((Function*)method)->op = op; }
+
 static void operator_set(int op, PyObject* function) { operators[op] = (Function*)Py_NewRef(function), operators[op]->op = op; }
 
 #endif

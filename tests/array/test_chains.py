@@ -1286,3 +1286,14 @@ def test_machine_code_tells_of_errors_of_what_is_not_chosen(form: str, dtype: st
                 told.append((sorted(str(each.message) for each in heard), found.dtype, found.tobytes()))
             assert told[0] == told[1], at
     assert form == "whole" or core.chain_counts()[2] == runs + 2  # those without an error
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "mod", "lt", "eq", "pow"])
+def test_methods_with_the_names_of_operators_record(name: str) -> None:
+    """They do what the operator does, with no function of Python's in between."""
+    x, y = lazynp.arange(1.0, 40.0), lazynp.arange(2.0, 41.0)
+    numpy_x, numpy_y = numpy.arange(1.0, 40.0), numpy.arange(2.0, 41.0)
+    for other, theirs in [(y, numpy_y), (2, 2), (0.5, 0.5)]:
+        found = getattr(x, f"__{name}__")(other)
+        assert name == "pow" or core.tape(found) is not None
+        assert numpy.asarray(found).tobytes() == getattr(numpy_x, f"__{name}__")(theirs).tobytes()

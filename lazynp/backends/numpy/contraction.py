@@ -18,7 +18,7 @@ _SUMMED: Final = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class Plan(NamedTuple):
-    """How the iterator walks, from the outermost axis on."""
+    """The walk of NumPy's iterator, from the outermost axis on."""
 
     like: np.ndarray  # a stand-in for the result, which has its layout
     one: np.ndarray | None  # in the place of the operand that there is not
