@@ -88,7 +88,7 @@ def reduction_order(x: Any, axes: Sequence[int], ndim: int, mask: Any = None) ->
     if ndim < 2 or type(x) is not arrays.ndarray:
         return None
     if mask is None:
-        if x._base is None or _in_c_order(x):
+        if x._base is None or (0 not in x.shape and _in_c_order(x)):  # strides of a view without elements say how it lies
             return None
     elif x._base is None and 0 not in x.shape:  # where there are no elements, the mask alone lies somehow
         return None

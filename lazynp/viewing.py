@@ -206,7 +206,8 @@ def may_be_written(x: arrays.ndarray) -> bool:
     root = x._base if type(x._base) is arrays.ndarray else x
     if type(root._base) is arrays.Draft and not root._base.array.flags.writeable:
         return False  # memory from outside
-    return root is x or not x._base._readonly
+    owner = x.base  # not the root where a result lies in another order, which has no name
+    return not owner._readonly if type(owner) is arrays.ndarray else root is x or not root._readonly
 
 
 def _known_memory(x: Any) -> np.ndarray[Any, Any] | None:

@@ -26,6 +26,7 @@ PROGRAMS: dict[str, list[str]] = {
     "a reduced empty array, and a mask in Fortran order": [
         EMPTY, "v1 = np.ones((3, 1, 4), bool, order='F')", "v2 = np.min(v0, axis=1, where=v1, initial=1)",
     ],
+    "a reduced empty view": ["v0 = np.arange(0, dtype='h').reshape((3, 0, 4))", "v1 = v0.transpose(1, 2, 0).prod(axis=-3)"],
     "counted broadcasts": ["v0 = np.broadcast_to(np.arange(10).reshape(5, 2), (2, 5, 2))", "v1 = np.count_nonzero(v0, axis=1)"],
     "a product's loop axes": [
         "v0 = np.ones((3, 2, 5, 4)).transpose(1, 2, 0, 3)", "v1 = v0 @ np.ones((4, 2))", "v2 = np.vecdot(v0, np.ones(4))",
@@ -36,6 +37,10 @@ PROGRAMS: dict[str, list[str]] = {
         "v3 = np.add.reduceat(v0.T, [1, 1], axis=0)",
     ],
     # Views
+    "a view of a result in another order that is read-only": [
+        FORTRAN, "v1 = np.where(v0 > 1, np.expand_dims(v0, 0), v0)", "v2 = np.rot90(np.flip(v1))", "v1.flags.writeable = False",
+        "v2.flags.writeable = False", "try: v2.flags.writeable = True\nexcept ValueError: pass",
+    ],
     "nothing to squeeze": ["v0 = np.ones((2, 3))", "v1 = v0.squeeze()", "v1[0] = 4", "v2 = np.squeeze(v0, axis=())"],
     "nothing to tile": [EMPTY, "v0.flags.writeable = False", "v1 = np.tile(v0, 2)"],
     # Values
