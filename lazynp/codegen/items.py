@@ -14,7 +14,7 @@ from lazynp.codegen import ir
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
-from lazynp.schedule.claims import VIEWS, claims, nbytes, view_base
+from lazynp.schedule.claims import VIEWS, claims, nbytes, read_base
 from lazynp.schedule.fuse import Partition, partition
 from lazynp.schedule.lower import Body, Lowered, lower
 from lazynp.schedule.memory import Update, lifetimes, recorded_peak, take_over, updates
@@ -86,7 +86,7 @@ def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
     for e in parts.library:
         number = -1 - e
         writes[number] = [e]
-        reads[number] = [view_base(program, s) for s in program.entries[e].src]
+        reads[number] = [read_base(program, s, program.entries[e]) for s in program.entries[e].src]
         if program.entries[e].op is o.STORE:
             overwrites.append((number, reads[number][0]))
     groups, peak = _groups(program, reads, writes, order(reads, writes, overwrites), joins_calls)
@@ -150,6 +150,7 @@ def _single(program: Program, order: list[int]) -> list[list[int]]:
 def _library_item(program: Program, members: list[int], reads: dict[int, list[int]], others: set[int]) -> LibraryItem:
     """The sub-program of ``members``: their views and leaves are in it, other values are its buffers."""
     inside = set(members)
+    read = {read_base(program, s, program.entries[e]) for e in members for s in program.entries[e].src}
     needed: set[int] = set()
     pending = list(members)
     while pending:
@@ -157,7 +158,7 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
         if e in needed:
             continue
         needed.add(e)
-        if e in inside or program.entries[e].op in VIEWS:
+        if e in inside or (program.entries[e].op in VIEWS and e not in read):
             pending += program.entries[e].src
     wanted = {e for number in others for e in reads[number]} | set(program.outputs)
     entries: list[Entry] = []
@@ -165,7 +166,7 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
     inputs: list[int] = []
     for e in sorted(needed):
         entry = program.entries[e]
-        if e in inside or entry.op in VIEWS or entry.op is o.CONST or entry.op is o.IOTA:
+        if e in inside or (entry.op in VIEWS and e not in read) or entry.op is o.CONST or entry.op is o.IOTA:
             entry = entry._replace(src=tuple([number[s] for s in entry.src]))
         else:
             entry = Entry(o.BUFFER, (), len(inputs), entry.dtype, entry.shape)

@@ -25,7 +25,7 @@ from lazynp.backends.common.ownership import Claim
 from lazynp.backends.numpy import together
 from lazynp.graph.op import SPECIAL, STORE, Kind
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.claims import Claims
+from lazynp.schedule.claims import Claims, is_copied
 from lazynp.schedule.families import prepared, shares, values_at
 from lazynp.values.buffer import Buffer
 from lazynp.values.records import Row
@@ -74,6 +74,9 @@ def work(program: Program) -> Price:
     for entry in program.entries:
         kind = entry.op.kind
         if kind is Kind.LEAF or kind is Kind.MOVEMENT:
+            if is_copied(program, entry):
+                total += prod(entry.shape) * together.PARTS
+                largest = max(largest, prod(entry.shape) * entry.dtype.itemsize)
             continue
         operations += 1
         largest = max(largest, prod(entry.shape) * entry.dtype.itemsize)

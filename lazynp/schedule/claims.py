@@ -23,6 +23,38 @@ def view_base(program: Program, e: int) -> int:
     return e
 
 
+def read_base(program: Program, e: int, reader: Entry) -> int:
+    """The entry whose memory a library call reads for entry e: that under a chain of views, or what a kernel writes out of them.
+
+    Windows and reshaped broadcasts, of which NumPy would write more than there is, are written as they are read, in C's order: most loops
+    want it.  A product of matrices reads either order, and what is written for it is the rows that windows repeat, which are long.
+    """
+    product = reader.op is o.CALL and reader.arg[0] in o.PRODUCTS
+    while program.entries[e].op in VIEWS and not _is_written(program, e, product):
+        e = program.entries[e].src[0]
+    return e
+
+
+def _is_written(program: Program, e: int, product: bool) -> bool:
+    below = entry = program.entries[e]
+    written = 0
+    while below.op in VIEWS:
+        if entry.op is not o.EXPAND and is_copied(program, below):
+            written = max(written, prod(below.shape))
+        if product:
+            return written > prod(program.entries[view_base(program, e)].shape)
+        below = program.entries[below.src[0]]
+    return written > prod(below.shape)
+
+
+def is_copied(program: Program, entry: Entry) -> bool:
+    """Tell whether NumPy copies what a movement moves: windows are rows repeated and read again with another length."""
+    if entry.op is not o.RESHAPE:
+        return entry.op is o.PAD
+    source = program.entries[entry.src[0]]
+    return source.op in (o.EXPAND, o.PERMUTE) or (source.op is o.SLICE and len(source.shape) > 1)
+
+
 class Claims(list[int]):
     """The buffer parameters that a plan would overwrite; empty once others have wanted the old values again and again."""
 

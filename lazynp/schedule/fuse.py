@@ -26,7 +26,7 @@ from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
-from lazynp.schedule.claims import nbytes, view_base
+from lazynp.schedule.claims import nbytes, read_base
 from lazynp.schedule.movement import NO_GUARDS, Point, offset_bounds
 from lazynp.schedule.rangeify import Kernel, Walk, nontrivial
 from lazynp.values.records import Record
@@ -68,7 +68,7 @@ def _stored_anyway(program: Program, supported: Callable[[Program, int], bool]) 
             library[e] = True
             stored.setdefault(e, "computed by a library")
             for s in entry.src:
-                base = view_base(program, s)
+                base = read_base(program, s, entry)
                 if entries[base].op.kind is not Kind.LEAF:
                     stored.setdefault(base, f"read by {entry.op.name}, a library call")
         elif entry.op is o.CONTIGUOUS:
@@ -210,7 +210,7 @@ class _Fusion:
                 for k in requests:
                     self.kernels[k].held += self.sizes[e]
                 for s in entry.src:
-                    self.other_readers.setdefault(view_base(self.program, s), set()).add(-1 - e)
+                    self.other_readers.setdefault(read_base(self.program, s, entry), set()).add(-1 - e)
                 continue
             if e not in self.stored:
                 if not requests:

@@ -19,7 +19,7 @@ from lazynp.graph.index import Index, Loaded, Offset, Range
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
-from lazynp.schedule.claims import view_base
+from lazynp.schedule.claims import read_base
 from lazynp.schedule.fuse import Partition
 from lazynp.schedule.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Lowered, Value
 from lazynp.schedule.rangeify import Kernel, Request
@@ -250,7 +250,7 @@ def check_partition(partition: Partition) -> None:
         if e in partition.home:
             raise SpecError(f"partition: entry {e}, {entries[e].op!r}: computed by a library and by kernel {partition.home[e]}")
         for s in entries[e].src:
-            base = view_base(program, s)
+            base = read_base(program, s, entries[e])
             if base not in stored and entries[base].op.kind is not Kind.LEAF:
                 raise SpecError(f"partition: entry {e}, {entries[e].op!r}: reads entry {base}, which is not stored")
     roots: dict[int, int] = {}

@@ -146,6 +146,31 @@ def test_operand_of_a_product_is_stored_as_what_it_is_computed_from_lies(name: s
         numpy.testing.assert_allclose(f(np, y, s), f(numpy, x, r), rtol=1e-13, atol=1e-12)
 
 
+# What a library reads of windows and broadcasts, and the value that a kernel writes for it.
+WINDOWS: dict[str, tuple[Callable[..., Any], tuple[int, ...] | None]] = {
+    "sorted": (lambda m, w, x: m.sort(w, axis=1), (94, 7)),
+    "sums along them": (lambda m, w, x: m.cumsum(w, axis=1), (94, 7)),
+    "a product": (lambda m, w, x: w @ x[:7], (800,)),  # rows repeated, one longer than the array
+    "flat": (lambda m, w, x: m.sort(w.reshape(-1)), (658,)),
+    "a broadcast": (lambda m, w, x: m.sort(m.broadcast_to(x, (3, 100)).reshape(-1)), (300,)),
+    "no more than there is": (lambda m, w, x: m.sort(x.reshape(10, 10).T.reshape(-1)), None),
+    "a view": (lambda m, w, x: m.sort(m.broadcast_to(x, (3, 100)), axis=0), None),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_that_a_library_reads_are_written_by_a_kernel(name: str) -> None:
+    f, written = WINDOWS[name]
+    x = numpy.random.default_rng(0).integers(-9, 9, 100).astype("f8")
+    y = np.asarray(x)
+    wide = np.lib.stride_tricks.sliding_window_view
+    made = scheduled(f(np, wide(y, 7), y))
+    stored = [made.program.entries[e].shape for item in made.items if isinstance(item, KernelItem) for e in item.writes]
+    assert stored == ([] if written is None else [written])
+    with config.override(tier="compiled", debug=True):
+        numpy.testing.assert_array_equal(f(np, wide(y, 7), y), f(numpy, numpy.lib.stride_tricks.sliding_window_view(x, 7), x))
+
+
 # Growth ----------------------------------------------------------------------------------------------------------------
 
 
