@@ -31,7 +31,7 @@ cdef extern from "Python.h":
 cdef extern from "counting.h":
     object stable_order_of(object x, int axis)
     object positions_apart(object x)
-    int CONTRACTED_FROM
+    int CONTRACTED_FROM, SLID_FROM
     int contracted_most
     int contracted_widest()
     object contract_of "contract" (object x, object y, object to, object lengths, object first, object second, object third)
@@ -261,7 +261,7 @@ for _number, _name in enumerate(["solve1", "solve", "inv", "det", "cholesky_lo"]
     numpys_matrices[<int>_number].ignores = _name != "det"
 
 # Methods of arrays whose answer is NumPy's C code, which warns where it was called.
-cdef frozenset _IN_PYTHON = frozenset({"einsum", "sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "clip", "ptp"})
+cdef frozenset _IN_PYTHON = frozenset({"convolve", "correlate", "einsum", "sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "clip", "ptp"})
 # IEEE arithmetic and what is like it.
 cdef frozenset _BASIC = frozenset({
     "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "maximum", "minimum",
@@ -732,6 +732,39 @@ def einsum(*operands, **keywords):
 
 
 einsum.__wrapped__ = np.einsum
+
+
+cdef object slid(theirs, tuple operands, dict keywords, mode):
+    """What `convolve` or `correlate` gives of two long arrays by `contraction.h`; None where it is NumPy's to do."""
+    cdef Py_ssize_t count = len(operands)
+    if not (2 <= count <= 3) or (keywords and (count == 3 or keywords.keys() != {"mode"})):
+        return None
+    a, v = operands[0], operands[1]
+    if not (cnp.PyArray_CheckExact(a) and cnp.PyArray_CheckExact(v)) or cnp.PyArray_SIZE(v) < 4 or cnp.PyArray_SIZE(a) < SLID_FROM // cnp.PyArray_SIZE(v):
+        return None
+    return load("lazynp.backends.numpy.contraction").slid(theirs, a, v, operands[2] if count == 3 else keywords["mode"] if keywords else mode)
+
+
+_numpys_convolve, _numpys_correlate = [getattr(_of, "_implementation", _of) for _of in (np.convolve, np.correlate)]
+
+
+def convolve(*operands, **keywords):
+    """Convolve as ``numpy.convolve`` does."""
+    found = slid(np.convolve, operands, keywords, "full")
+    if found is not None:
+        return found
+    return _numpys_convolve(*operands, **keywords) if keywords else _numpys_convolve(*operands)
+
+
+def correlate(*operands, **keywords):
+    """Correlate as ``numpy.correlate`` does."""
+    found = slid(np.correlate, operands, keywords, "valid")
+    if found is not None:
+        return found
+    return _numpys_correlate(*operands, **keywords) if keywords else _numpys_correlate(*operands)
+
+
+convolve.__wrapped__, correlate.__wrapped__ = np.convolve, np.correlate
 
 
 def stable_order(x, int axis):

@@ -14,6 +14,7 @@
 #include "pieces.h"
 
 #define CONTRACTED_FROM 512 /* elements of an operand; fewer are NumPy's as fast */
+#define SLID_FROM 131072 /* products of two arrays of which one slides along the other */
 #if defined(__GNUC__)
 #define CONTRACTED 16            /* axes outside the innermost one */
 #define CONTRACTED_TERMS 65536   /* products of one element */

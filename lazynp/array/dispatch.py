@@ -330,6 +330,7 @@ def _asking(theirs: Callable[..., Any]) -> Callable[..., Any]:
 _INSTEAD: Final = {  # of NumPy's functions
     "argsort": _argsort, "unique": _unique, "unique_values": unique_values, "poly": _asking(np.poly), "roots": _asking(np.roots),
     "ravel_multi_index": _asking(np.ravel_multi_index), "einsum": core.einsum,
+    "convolve": core.convolve, "correlate": core.correlate,
 }  # fmt: skip
 
 

@@ -1,7 +1,8 @@
-"""``einsum`` of one and two arrays of floats in C: NumPy's bits, layouts and errors, and nothing else read."""
+"""``einsum``, ``convolve`` and ``correlate`` of floats in C: NumPy's bits, layouts and errors, and nothing else read."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import lazynp
 from lazynp.array import core
 from lazynp.backends.numpy import contraction
+from lazynp.values import config
 
 windows = numpy.lib.stride_tricks.sliding_window_view
 LEVELS = range(core.contract_by() + 1)
@@ -166,3 +168,45 @@ def test_errors_are_numpys(subscripts: str) -> None:
     with pytest.raises(type(theirs.value)) as ours:
         core.einsum(subscripts, *given)
     assert str(ours.value) == str(theirs.value)
+
+
+@pytest.mark.parametrize("function", ["convolve", "correlate"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid", None, 1])
+def test_one_array_slides_along_another(function: str, mode: str | int | None) -> None:
+    """NumPy's bits where it sums in order; else those of sums in order, of many results and not with ``numerics="numpy"``."""
+    rng = numpy.random.default_rng(0)
+    ours, theirs = getattr(core, function), getattr(numpy, function)
+    given = () if mode is None else (mode,)
+    for n, m, dtype in itertools.product((300, 60_000, 210_000), (1, 2, 4, 5, 10, 11, 12, 13, 40), ("f8", "f4")):
+        a, v = (rng.random(n) - 0.5).astype(dtype), (rng.random(m) - 0.5).astype(dtype)
+        for x, y in ((a, v), (v, a), (a[::-1], v), (a[::2], v[::-1])):
+            wanted = theirs(x, y, *given)
+            found = ours(x, y, *given)
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+            if m <= 11 or n < config.costly_above:
+                assert found.tobytes() == wanted.tobytes()
+            numpy.testing.assert_allclose(found, wanted, rtol=1e-4 if dtype == "f4" else 1e-12, atol=1e-4 if dtype == "f4" else 1e-13)
+    if mode is not None:
+        assert ours(a, v, mode=mode).tobytes() == ours(a, v, mode).tobytes()
+    with config.override(numerics="numpy"):
+        assert ours(a, v, *given).tobytes() == theirs(a, v, *given).tobytes()
+
+
+def test_what_slides_is_summed_in_c() -> None:
+    a, v = numpy.ones(210_000), numpy.ones(40)
+    for function in (numpy.convolve, numpy.correlate):
+        assert contraction.slid(function, a, v, "full") is not None and contraction.slid(function, a[:9000], v[:7], "same") is not None
+        for x, y in [(a[:9000], v), (a, a[:600]), (a.astype(int), v), (v, a), (a, v[:, None])]:
+            assert contraction.slid(function, x, y, "full") is None
+        assert contraction.slid(function, a, v, "f") is None
+
+
+@pytest.mark.parametrize("function", ["convolve", "correlate"])
+def test_errors_of_what_slides_are_numpys(function: str) -> None:
+    a, v = numpy.ones(210_000), numpy.ones(40)
+    for args, named in [((a, v, "no"), {}), ((a, v[:0]), {}), ((a[:, None], v), {}), ((a, v), {"mood": 1}), ((a,), {}), ((a, v, 1, 2), {})]:
+        with pytest.raises(Exception) as theirs:
+            getattr(numpy, function)(*args, **named)
+        with pytest.raises(type(theirs.value)) as ours:
+            getattr(core, function)(*args, **named)
+        assert str(ours.value) == str(theirs.value)

@@ -1,20 +1,27 @@
-"""How ``numpy.einsum`` walks its operands, for C that sums many products side by side.
+"""How ``numpy.einsum`` and ``numpy.correlate`` walk their operands, for C that sums many products side by side.
 
-In: subscripts, and one or two arrays of floats.  Out: a plan for ``contraction.h``, or None where ``numpy.einsum`` has to say, be it what
-is wrong.  Promise: by a plan the bits are NumPy's.  NumPy's iterator says in which order it walks the axes; that C rounds as NumPy's loops
-do (with or without fused products, by as many lanes) is tried once for each type and kind of loop.
+In: subscripts, and one or two arrays of floats.  Out: a plan for ``contraction.h``, or None where NumPy has to say, be it what is wrong.
+Promise: by a plan the bits are NumPy's.  NumPy's iterator says in which order it walks the axes; that C rounds as NumPy's loops do (with or
+without fused products, by as many lanes) is tried once for each type and kind of loop.  ``correlate`` and ``convolve`` sum in order, as
+NumPy does where the shorter operand has at most eleven elements; of more it asks BLAS, and here many results have the bits of sums in order
+(``config.costly_above``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from lazynp.array import core
+from lazynp.values import config
 
 _SUMMED: Final = (np.dtype(np.float64), np.dtype(np.float32))
+_IN_ORDER: Final = 11  # elements of the shorter operand, which NumPy sums in order
+_MOST: Final = 512  # and those that are summed so here: many more are better summed by BLAS, in lanes
+_BESIDE: Final = {"full": lambda m: (m - 1, m - 1), "same": lambda m: (m // 2, (m - 1) // 2), "valid": lambda m: (0, 0)}  # ends
 
 
 class Plan(NamedTuple):
@@ -77,3 +84,33 @@ def _walk(subscripts: str, x: np.ndarray, y: np.ndarray | None) -> Plan | None:
         return None
     like = np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), made.shape, made.strides)
     return Plan(like, one, views[0].shape, strides)
+
+
+def slid(function: Callable[..., Any], a: np.ndarray, v: np.ndarray, mode: Any) -> np.ndarray | None:
+    """Sums of products of ``v`` (backwards for ``convolve``) and as many elements of ``a``, from each on; None where NumPy has to say."""
+    n, m, dtype = a.size, v.size, a.dtype
+    if a.ndim != 1 or v.ndim != 1 or n < m or dtype not in _SUMMED or v.dtype != dtype or type(mode) is not str or mode not in _BESIDE:
+        return None
+    if not _sums_in_order(dtype) if m <= _IN_ORDER else m > _MOST or n - m + 1 <= config.costly_above:
+        return None
+    before, after = _BESIDE[mode](m)
+    result = np.empty(n - m + 1 + before + after, dtype)
+    if not _slide(a, v if function is np.correlate else v[::-1], result[before : before + n - m + 1]):
+        return None
+    if before:
+        result[:before] = function(a[: 2 * m], v, mode)[:before]
+    if after:
+        result[-after:] = function(a[-2 * m :], v, mode)[-after:]
+    return result
+
+
+def _slide(a: np.ndarray, v: np.ndarray, to: np.ndarray) -> bool:
+    a, v, step = np.ascontiguousarray(a), np.ascontiguousarray(v), a.itemsize
+    return core.contract(a, v, to, (v.size, to.size), (step, step), (step, 0), (0, step))
+
+
+@cache
+def _sums_in_order(dtype: np.dtype) -> bool:
+    x = np.random.default_rng(0).random(99).astype(dtype) - 0.5
+    result = np.empty(89, dtype)
+    return _slide(x, x[:11], result) and result.tobytes() == np.correlate(x, x[:11]).tobytes()

@@ -66,6 +66,9 @@ def _einsum(arrays: Arrays, params: tuple[Any, ...]) -> Any:
 @lru_cache(maxsize=256)
 def resolve(name: str) -> Callable[..., Any]:
     """The NumPy function of a dotted name such as ``linalg.solve``."""
+    if name in ("convolve", "correlate"):
+        instead: Callable[..., Any] = getattr(core, name)
+        return instead
     found: Any = np
     for part in name.split("."):
         found = getattr(found, part)
