@@ -271,7 +271,7 @@ def unused() -> set[str]:
     for words in own.values():
         everybody.update(words)
     for source in (path for pattern in ("*.h", "*.pyx") for path in (ROOT / "lazynp").rglob(pattern)):  # modules are asked for these
-        everybody.update(re.findall(r"\"([A-Z_]+)\"", source.read_text(encoding="utf-8")))
+        everybody.update(re.findall(r"(?<=\")[A-Z_]+(?=\")|(?<=\"\)\.)\w+", source.read_text(encoding="utf-8")))
     for folder in ("bench", "conformance", "examples"):
         for path in ROOT.glob(f"{folder}/**/*.py"):
             everybody.update(_words(path))
