@@ -1,11 +1,12 @@
-"""Which inputs of a program are worth writing in place.
+"""Whose memory a program reads and writes: views that a library follows, and inputs that are worth writing in place.
 
-In: a ``Program``.  Out: BUFFER entries.  Promise: sizes alone decide, the same for every backend; whether an input has no other reference
+In: a ``Program``.  Out: entries.  Promise: sizes alone decide, the same for every backend; whether an input has no other reference
 is found out when the program runs (``backends/common/ownership.py``).
 """
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import prod
 from typing import Final
 
@@ -29,22 +30,16 @@ def read_base(program: Program, e: int, reader: Entry) -> int:
     Windows and reshaped broadcasts, of which NumPy would write more than there is, are written as they are read, in C's order: most loops
     want it.  A product of matrices reads either order, and what is written for it is the rows that windows repeat, which are long.
     """
-    product = reader.op is o.CALL and reader.arg[0] in o.PRODUCTS
-    while program.entries[e].op in VIEWS and not _is_written(program, e, product):
-        e = program.entries[e].src[0]
-    return e
-
-
-def _is_written(program: Program, e: int, product: bool) -> bool:
-    below = entry = program.entries[e]
-    written = 0
-    while below.op in VIEWS:
-        if entry.op is not o.EXPAND and is_copied(program, below):
-            written = max(written, prod(below.shape))
-        if product:
-            return written > prod(program.entries[view_base(program, e)].shape)
-        below = program.entries[below.src[0]]
-    return written > prod(below.shape)
+    entries, chain = program.entries, [e]
+    while entries[chain[-1]].op in VIEWS:
+        chain.append(entries[chain[-1]].src[0])
+    base = chain.pop()
+    held = prod(entries[base].shape)
+    written = [prod(entries[k].shape) if is_copied(program, entries[k]) else 0 for k in chain]
+    if reader.op is not o.CALL or reader.arg[0] not in o.PRODUCTS:
+        written = [*accumulate(written[::-1], max)][::-1]  # of this view, and of those under it
+    found = [k for k, size in zip(chain, written, strict=True) if size > held and entries[k].op is not o.EXPAND]
+    return found[0] if found else base
 
 
 def is_copied(program: Program, entry: Entry) -> bool:
