@@ -158,14 +158,15 @@ def reduceat(of: ufunc, array: Any, indices: Any, axis: Any, dtype: Any, out: An
         n = x.shape[axis]
         # A list is converted as a cast would; an array has to have integers.
         at = np.asarray(to_host(indices, "index"), np.intp if isinstance(indices, (list, tuple, int, float)) else None)
-        for k in at[(at < 0) | (at >= n)] if at.dtype.kind in "iu" and at.ndim == 1 else ():
+        wrong = at.dtype.kind in "iu" and at.ndim == 1 and at.size and (at.min() < 0 or at.max() >= n)
+        for k in at[(at < 0) | (at >= n)] if wrong else ():
             raise IndexError(f"index {k} out-of-bounds in {of.__name__}.reduceat [0, {n})")
         asked = np.zeros((1 if at.size and 0 not in x.shape else 0,) * at.ndim, at.dtype if at.size else np.intp)
         found = _asked(of, "reduceat", [x], asked, **_options(axis=axis, dtype=dtype, out=out)).dtype
     except Foreign:
         options = _options(axis=axis, dtype=dtype, out=out)
         return fallback.call(of._numpy.reduceat, f"{of.__name__}.reduceat", (array, indices), options)
-    at = at.astype(np.intp)
+    at = at.astype(np.intp, copy=False)
     shape = (*x.shape[:axis], len(at), *x.shape[axis + 1 :])
     static = ({} if dtype is None else {"dtype": np.dtype(dtype)}) | _into(out, found, shape)
     node = devices.gpus.reduceat(of, x, at, axis, found) if devices.gpus is not None else None
