@@ -217,8 +217,8 @@ static int contract_into(PyArrayObject* x, PyArrayObject* y, PyArrayObject* to, 
             self.rows *= self.dims[self.axes++] = dims[axis];
         } else {
             for (int o = 0; o < 3; o++) steps[axes][o] = *of[o];
+            if (dims[axis] > CONTRACTED_TERMS / self.terms) return 1;
             self.terms *= summed[axes++] = dims[axis];
-            if (self.terms > CONTRACTED_TERMS) return 1;
         }
     }
     if (self.terms < 2) return 1;
