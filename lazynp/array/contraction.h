@@ -19,7 +19,7 @@
 #define CONTRACTED 16            /* axes outside the innermost one */
 #define CONTRACTED_TERMS 65536   /* products of one element */
 #define CONTRACTED_PIECE 500000  /* products that one thread takes at a time */
-#define CONTRACTED_NS 0.1        /* nanoseconds of one product */
+#define CONTRACTED_NS 0.05       /* nanoseconds of one product */
 #define CONTRACTED_CACHE 32768   /* elements that terms read while a part of the rows is walked: they stay in the cache for the next row */
 
 typedef struct {

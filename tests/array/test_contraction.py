@@ -93,7 +93,8 @@ def test_windows(dtype: str, width: int) -> None:
 def by_plan(subscripts: str, x: numpy.ndarray, *rest: numpy.ndarray) -> bool:
     plan = contraction.plan(subscripts, x, *rest)
     assert plan is not None
-    return core.contract(x, *rest or [plan.one], numpy.empty_like(plan.like), plan.lengths, *plan.strides)
+    like, one, lengths, strides = plan
+    return core.contract(x, *rest or [one], numpy.empty_like(like), lengths, *strides)
 
 
 def test_it_is_c_that_sums() -> None:
