@@ -265,7 +265,7 @@ static int contraction_fits(PyArrayObject* x, int ndim, const npy_intp* dims, np
 static PyObject* contract(PyObject* x, PyObject* y, PyObject* to, PyObject* lengths, PyObject* first, PyObject* second, PyObject* third) {
     PyObject *given[3] = {x, y, to}, *steps[3] = {first, second, third};
     npy_intp dims[CONTRACTED], strides[CONTRACTED][3];
-    int ndim = PyTuple_CheckExact(lengths) ? (int)PyTuple_GET_SIZE(lengths) : 0, done = 1, fine = ndim > 0 && ndim < CONTRACTED && contraction_read(lengths, ndim, dims, 1);
+    int ndim = PyTuple_CheckExact(lengths) ? (int)PyTuple_GET_SIZE(lengths) : 0, done = 1, fine = ndim > 0 && ndim < CONTRACTED && PyArray_CheckExact(to) && contraction_read(lengths, ndim, dims, 1);
     for (int o = 0; o < 3 && fine; o++) {
         PyArrayObject* a = (PyArrayObject*)given[o];
         fine = PyArray_CheckExact(given[o]) && (PyArray_TYPE(a) == NPY_DOUBLE || PyArray_TYPE(a) == NPY_FLOAT) && PyArray_ISBEHAVED_RO(a) && PyArray_TYPE(a) == PyArray_TYPE((PyArrayObject*)to)
