@@ -31,7 +31,7 @@ cdef extern from "Python.h":
 cdef extern from "counting.h":
     object stable_order_of(object x, int axis)
     object positions_apart(object x)
-    int CONTRACTED_FROM, SLID_FROM
+    int CONTRACTION_FROM, CORRELATION_FROM
     int contracted_most
     int contracted_widest()
     object contract_of "contract" (object x, object y, object to, object lengths, object first, object second, object third)
@@ -260,7 +260,7 @@ for _number, _name in enumerate(["solve1", "solve", "inv", "det", "cholesky_lo"]
         loops_fill(&numpys_matrices[<int>_number].loops, _of, 0)
     numpys_matrices[<int>_number].ignores = _name != "det"
 
-# Methods of arrays whose answer is NumPy's C code, which warns where it was called.
+# Methods of arrays whose answer is NumPy's C code, and functions that stand here for NumPy's in Python: they warn where they were called.
 cdef frozenset _IN_PYTHON = frozenset({"convolve", "correlate", "einsum", "sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "clip", "ptp"})
 # IEEE arithmetic and what is like it.
 cdef frozenset _BASIC = frozenset({
@@ -691,18 +691,20 @@ def contract(x, y, to, lengths, first, second, third):
     return contract_of(x, y, to, lengths, first, second, third)
 
 
-def contract_by(int most=2):
+def contraction_vectors(int most=2):
     """Let ``contract`` use vectors of 16, 32 or 64 bytes (0, 1, 2) at most; return which it uses; for tests."""
     global contracted_most
     contracted_most = most
     return min(most, contracted_widest())
 
 
+cdef enum:
+    CONTRACTIONS = 512  # plans that are kept
 cdef dict _contractions = {}  # plans, or None of what is NumPy's to do, by subscripts and where operands lie
 _numpys_einsum = getattr(np.einsum, "_implementation", np.einsum)
 
 
-cdef bytes lies(cnp.ndarray x):
+cdef bytes layout_key(cnp.ndarray x):
     cdef Py_ssize_t size = cnp.PyArray_NDIM(x) * sizeof(cnp.npy_intp)
     return PyBytes_FromStringAndSize(<char*>cnp.PyArray_DIMS(x), size) + PyBytes_FromStringAndSize(<char*>cnp.PyArray_STRIDES(x), size)
 
@@ -713,13 +715,13 @@ def einsum(*operands, **keywords):
     if (keywords and keywords != {"optimize": False}) or not (2 <= count <= 3) or type(operands[0]) is not str:
         return _numpys_einsum(*operands, **keywords)
     subscripts, x, y = operands[0], operands[1], operands[count - 1]
-    if not (cnp.PyArray_CheckExact(x) and cnp.PyArray_CheckExact(y)) or cnp.PyArray_SIZE(x) < CONTRACTED_FROM:
+    if not (cnp.PyArray_CheckExact(x) and cnp.PyArray_CheckExact(y)) or cnp.PyArray_SIZE(x) < CONTRACTION_FROM:
         return _numpys_einsum(*operands)
-    key = subscripts, cnp.PyArray_TYPE(x), lies(x), cnp.PyArray_TYPE(y), lies(y), count
+    key = subscripts, cnp.PyArray_TYPE(x), layout_key(x), cnp.PyArray_TYPE(y), layout_key(y), count
     plan = _contractions.get(key, key)
     if plan is key:
         plan = load("lazynp.backends.numpy.contraction").plan(*operands)
-        if len(_contractions) >= 512:
+        if len(_contractions) >= CONTRACTIONS:
             _contractions.clear()
         _contractions[key] = plan
     if plan is not None:
@@ -734,37 +736,26 @@ def einsum(*operands, **keywords):
 einsum.__wrapped__ = np.einsum
 
 
-cdef object slid(theirs, tuple operands, dict keywords, mode):
-    """What `convolve` or `correlate` gives of two long arrays by `contraction.h`; None where it is NumPy's to do."""
-    cdef Py_ssize_t count = len(operands)
-    if not (2 <= count <= 3) or (keywords and (count == 3 or keywords.keys() != {"mode"})):
-        return None
-    a, v = operands[0], operands[1]
-    if not (cnp.PyArray_CheckExact(a) and cnp.PyArray_CheckExact(v)) or cnp.PyArray_SIZE(v) < 4 or cnp.PyArray_SIZE(a) < SLID_FROM // cnp.PyArray_SIZE(v):
-        return None
-    return load("lazynp.backends.numpy.contraction").slid(theirs, a, v, operands[2] if count == 3 else keywords["mode"] if keywords else mode)
+def _sliding(theirs, mode):
+    """Return ``numpy.convolve`` or ``numpy.correlate``, which is ``theirs``, with what ``contraction.h`` gives of two long arrays in its place."""
+    numpys = getattr(theirs, "_implementation", theirs)
+
+    def call(*operands, **keywords):
+        cdef Py_ssize_t count = len(operands)
+        if not (2 <= count <= 3) or (keywords and (count == 3 or keywords.keys() != {"mode"})):
+            return numpys(*operands, **keywords)
+        a, v = operands[0], operands[1]
+        if cnp.PyArray_CheckExact(a) and cnp.PyArray_CheckExact(v) and cnp.PyArray_SIZE(v) >= 4 and cnp.PyArray_SIZE(a) >= CORRELATION_FROM // cnp.PyArray_SIZE(v):
+            found = load("lazynp.backends.numpy.contraction").correlation(theirs, a, v, operands[2] if count == 3 else keywords["mode"] if keywords else mode)
+            if found is not None:
+                return found
+        return numpys(*operands, **keywords) if keywords else numpys(*operands)
+
+    call.__name__, call.__wrapped__ = theirs.__name__, theirs
+    return call
 
 
-_numpys_convolve, _numpys_correlate = [getattr(_of, "_implementation", _of) for _of in (np.convolve, np.correlate)]
-
-
-def convolve(*operands, **keywords):
-    """Convolve as ``numpy.convolve`` does."""
-    found = slid(np.convolve, operands, keywords, "full")
-    if found is not None:
-        return found
-    return _numpys_convolve(*operands, **keywords) if keywords else _numpys_convolve(*operands)
-
-
-def correlate(*operands, **keywords):
-    """Correlate as ``numpy.correlate`` does."""
-    found = slid(np.correlate, operands, keywords, "valid")
-    if found is not None:
-        return found
-    return _numpys_correlate(*operands, **keywords) if keywords else _numpys_correlate(*operands)
-
-
-convolve.__wrapped__, correlate.__wrapped__ = np.convolve, np.correlate
+convolve, correlate = _sliding(np.convolve, "full"), _sliding(np.correlate, "valid")
 
 
 def stable_order(x, int axis):

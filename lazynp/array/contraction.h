@@ -13,8 +13,8 @@
 
 #include "pieces.h"
 
-#define CONTRACTED_FROM 512 /* elements of an operand; fewer are NumPy's as fast */
-#define SLID_FROM 131072 /* products of two arrays of which one slides along the other */
+#define CONTRACTION_FROM 512 /* elements of an operand; fewer are NumPy's as fast */
+#define CORRELATION_FROM 131072 /* products of two arrays of which one slides along the other */
 #if defined(__GNUC__)
 #define CONTRACTED 16            /* axes outside the innermost one */
 #define CONTRACTED_TERMS 65536   /* products of one element */

@@ -150,7 +150,7 @@ def _single(program: Program, order: list[int]) -> list[list[int]]:
 def _library_item(program: Program, members: list[int], reads: dict[int, list[int]], others: set[int]) -> LibraryItem:
     """The sub-program of ``members``: their views and leaves are in it, other values are its buffers."""
     inside = set(members)
-    read = {read_base(program, s, program.entries[e]) for e in members for s in program.entries[e].src}
+    read = {s for e in members for s in reads[-1 - e]}
     needed: set[int] = set()
     pending = list(members)
     while pending:

@@ -153,10 +153,10 @@ class _Monitor:
 def _bar() -> Callable[[str], None]:
     """Return what draws the line: rich's status, or else plain characters."""
     try:
-        rich = load("rich.console"), load("rich.status")
+        consoles, statuses = load("rich.console"), load("rich.status")
     except ImportError:
         return _plain
-    console = rich[0].Console(stderr=True)
+    console = consoles.Console(stderr=True)
     shown: list[Any] = []
 
     def draw(text: str) -> None:
@@ -166,7 +166,7 @@ def _bar() -> Callable[[str], None]:
         elif shown:
             shown[0].update(text)
         else:
-            shown.append(rich[1].Status(text, console=console))
+            shown.append(statuses.Status(text, console=console))
             shown[0].start()
 
     return draw

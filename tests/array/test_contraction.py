@@ -15,7 +15,7 @@ from lazynp.backends.numpy import contraction
 from lazynp.values import config
 
 windows = numpy.lib.stride_tricks.sliding_window_view
-LEVELS = range(core.contract_by() + 1)
+LEVELS = range(core.contraction_vectors() + 1)
 SUBSCRIPTS = [
     "ij,jk->ik", "ij,jk", "ij,kj->ik", "ji,jk->ik", "ij,jk->ki", "ij,ij->j", "ij,ij->i", "ij,ij", "ij,ji->j", "ijk,jk->i", "ijk,ik->jk",
     "ijk,k->ij", "ijk,kl->ijl", "ijk,ikl->ijl", "kij,kj->ij", "ij,i->j", "ij,j->ij", "ijkl,kl->ij", "ijkl,ij->kl", "aij,bj->abi",
@@ -25,9 +25,9 @@ SUBSCRIPTS = [
 
 @pytest.fixture(autouse=True, params=LEVELS)
 def level(request: pytest.FixtureRequest) -> Iterator[None]:
-    core.contract_by(request.param)
+    core.contraction_vectors(request.param)
     yield
-    core.contract_by()
+    core.contraction_vectors()
 
 
 def operands(rng: numpy.random.Generator, subscripts: str, dtype: str, largest: int) -> list[numpy.ndarray]:
@@ -196,10 +196,11 @@ def test_one_array_slides_along_another(function: str, mode: str | int | None) -
 def test_what_slides_is_summed_in_c() -> None:
     a, v = numpy.ones(210_000), numpy.ones(40)
     for function in (numpy.convolve, numpy.correlate):
-        assert contraction.slid(function, a, v, "full") is not None and contraction.slid(function, a[:9000], v[:7], "same") is not None
+        assert contraction.correlation(function, a, v, "full") is not None
+        assert contraction.correlation(function, a[:9000], v[:7], "same") is not None
         for x, y in [(a[:9000], v), (a, a[:600]), (a.astype(int), v), (v, a), (a, v[:, None])]:
-            assert contraction.slid(function, x, y, "full") is None
-        assert contraction.slid(function, a, v, "f") is None
+            assert contraction.correlation(function, x, y, "full") is None
+        assert contraction.correlation(function, a, v, "f") is None
 
 
 @pytest.mark.parametrize("function", ["convolve", "correlate"])

@@ -21,7 +21,8 @@ from lazynp.values import config
 _SUMMED: Final = (np.dtype(np.float64), np.dtype(np.float32))
 _IN_ORDER: Final = 11  # elements of the shorter operand, which NumPy sums in order
 _MOST: Final = 512  # and those that are summed so here: many more are better summed by BLAS, in lanes
-_BESIDE: Final = {"full": lambda m: (m - 1, m - 1), "same": lambda m: (m // 2, (m - 1) // 2), "valid": lambda m: (0, 0)}  # ends
+# Results at either end, which sum fewer products than the shorter operand has elements.
+_EDGES: Final = {"full": lambda m: (m - 1, m - 1), "same": lambda m: (m // 2, (m - 1) // 2), "valid": lambda m: (0, 0)}
 
 
 # A stand-in for the result, which has its layout; what is in the place of an operand that there is not; lengths, from the outermost axis
@@ -82,16 +83,16 @@ def _walk(subscripts: str, x: np.ndarray, y: np.ndarray | None) -> Plan | None:
     return like, one, views[0].shape, strides
 
 
-def slid(function: Callable[..., Any], a: np.ndarray, v: np.ndarray, mode: Any) -> np.ndarray | None:
+def correlation(function: Callable[..., Any], a: np.ndarray, v: np.ndarray, mode: Any) -> np.ndarray | None:
     """Sums of products of ``v`` (backwards for ``convolve``) and as many elements of ``a``, from each on; None where NumPy has to say."""
     n, m, dtype = a.size, v.size, a.dtype
-    if a.ndim != 1 or v.ndim != 1 or n < m or dtype not in _SUMMED or v.dtype != dtype or type(mode) is not str or mode not in _BESIDE:
+    if a.ndim != 1 or v.ndim != 1 or n < m or dtype not in _SUMMED or v.dtype != dtype or type(mode) is not str or mode not in _EDGES:
         return None
     if not _sums_in_order(dtype) if m <= _IN_ORDER else m > _MOST or n - m + 1 <= config.costly_above:
         return None
-    before, after = _BESIDE[mode](m)
+    before, after = _EDGES[mode](m)
     result = np.empty(n - m + 1 + before + after, dtype)
-    if not _slide(a, v if function is np.correlate else v[::-1], result[before : before + n - m + 1]):
+    if not _valid(a, v if function is np.correlate else v[::-1], result[before : before + n - m + 1]):
         return None
     if before:
         result[:before] = function(a[: 2 * m], v, mode)[:before]
@@ -100,7 +101,7 @@ def slid(function: Callable[..., Any], a: np.ndarray, v: np.ndarray, mode: Any) 
     return result
 
 
-def _slide(a: np.ndarray, v: np.ndarray, to: np.ndarray) -> bool:
+def _valid(a: np.ndarray, v: np.ndarray, to: np.ndarray) -> bool:
     a, v, step = np.ascontiguousarray(a), np.ascontiguousarray(v), a.itemsize
     return core.contract(a, v, to, (v.size, to.size), (step, step), (step, 0), (0, step))
 
@@ -109,4 +110,4 @@ def _slide(a: np.ndarray, v: np.ndarray, to: np.ndarray) -> bool:
 def _sums_in_order(dtype: np.dtype) -> bool:
     x = _numbers(99, dtype)
     result = np.empty(89, dtype)
-    return _slide(x, x[:11], result) and result.tobytes() == np.correlate(x, x[:11]).tobytes()
+    return _valid(x, x[:11], result) and result.tobytes() == np.correlate(x, x[:11]).tobytes()
