@@ -14,9 +14,9 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import lazynp as np
+from lazynp.arrays import node_of
 from lazynp.codegen import pipeline
 from lazynp.engine import realize as engine
-from lazynp.ndarray import node_of
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.values import config
 

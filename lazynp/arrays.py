@@ -22,76 +22,36 @@ import builtins
 from collections.abc import Callable, Iterator
 from math import prod
 from types import GenericAlias
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazynp import attributes, protocols
-from lazynp.array import core, hand
+from lazynp import protocols
+from lazynp.array import core
 from lazynp.array.core import Cell, native, rows
-from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
-from lazynp.conversion import anyarray, as_dtype, asarray, buffered, from_numpy, no_array
 from lazynp.engine import devices
-from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.floating import at_users_line
-from lazynp.graph.node import Node, Shape
-from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import (
-    Draft,
-    adopted,
-    draft,
-    elements,
-    host,
-    is_lent,
-    left_behind,
-    lend,
-    partial_read,
-    published,
-    shown,
-    shown_now,
-    written,
-)
-from lazynp.namespace import assignment, indexing
-from lazynp.scalars import CLASSES, force, generic, node_of_scalar, number, scalar_of, scalar_of_value
+from lazynp.graph.node import DEPTH_CUT, Node, Shape
+from lazynp.scalars import CLASSES, force, generic, node_of_scalar, number, scalar_of
 from lazynp.subclasses import ArrayType, based
 from lazynp.values import config
-from lazynp.values.loading import load
-from lazynp.viewing import (
-    buffer_view,
-    derived,
-    may_be_written,
-    reshaped_meanwhile,
-    reshaped_shape,
-    shares_memory,
-    view_axes,
-    view_diagonal,
-    view_dtype,
-    view_expand,
-    view_flip,
-    view_key,
-    view_keyed,
-    view_part,
-    view_permute,
-    view_reshape,
-    view_slice,
-)
-from lazynp.views import AXES, STRIDED, View
+from lazynp.values.loading import late, load
 
-__all__ = [
-    "Draft", "adopted", "anyarray", "asarray", "buffered", "change", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
-    "generic", "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "partial_read", "reduction_order", "replace",
-    "reshaped_shape", "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "update",
-    "view_axes", "view_diagonal", "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape",
-    "view_slice", "wrap", "wrap_ordered",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from lazynp import attributes, bounds, conversion, layout, storage, viewing, views
+    from lazynp.array import hand
+    from lazynp.graph import build
+    from lazynp.namespace import assignment, indexing
+else:
+    attributes, bounds, build, conversion, hand, layout, assignment, indexing, storage, viewing, views = late(
+        "attributes", "bounds", "graph.build", "conversion", "array.hand", "layout", "namespace.assignment", "namespace.indexing",
+        "storage", "viewing", "views",
+    )  # fmt: skip
 
 _new = Cell.__new__
 _shows_keys = not native  # the native core shows parts of large arrays itself
-_PARTS = hand.PLAIN_PARTS
-_plain = _PARTS.issuperset
-_exact = hand.EXACT.get
 _numpys_new: Any = np.ndarray.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array in memory
 
@@ -160,16 +120,16 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             made = _numpys_new(cls, shape, dtype, memory, offset, strides, order)
             return made if memory is buffer else based(made, buffer, memory)
         if type(buffer) is ndarray and strides is None:
-            return buffer_view(buffer, shape, as_dtype(dtype), offset, order)
+            return viewing.buffer_view(buffer, shape, conversion.as_dtype(dtype), offset, order)
         if buffer is None:
-            return asarray(np.zeros(shape, dtype, order or "C"))  # type: ignore[call-overload]
+            return conversion.asarray(np.zeros(shape, dtype, order or "C"))  # type: ignore[call-overload]
         array = np.ndarray(shape, dtype, memory, offset, strides, order)  # type: ignore[arg-type]
         if memory is buffer:
-            return adopted(array)
+            return storage.adopted(array)
         if hand.own_memory(buffer) is not None:
             return hand.cell(array, hand.owner_of(buffer))
-        lies = geometry(buffer)[0] + offset, array.strides
-        return derived(buffer, buffer.shape, (STRIDED, (*lies, array.dtype), array.shape), geometry=lies)
+        lies = layout.geometry(buffer)[0] + offset, array.strides
+        return viewing.derived(buffer, buffer.shape, (views.STRIDED, (*lies, array.dtype), array.shape), geometry=lies)
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -195,7 +155,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         if shape is None:
             raise TypeError("Use () not None as shape arguments")
         _told_of("shape")
-        view = view_reshape(self, shape)
+        view = viewing.view_reshape(self, shape)
         if type(view._base) is not ndarray:
             raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
         self._become(view)
@@ -220,7 +180,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         if memory is not None and wanted in NATIVE:
             self._base = memory.view(wanted)
             return
-        view = view_dtype(self, wanted)
+        view = viewing.view_dtype(self, wanted)
         if type(view) is not ndarray:
             raise TypeError(f"an array cannot become one of {wanted!r}, which are NumPy's own; x.view(dtype) is one over the same memory")
         self._become(view)
@@ -251,7 +211,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def strides(self) -> tuple[int, ...]:
         """Byte steps in each dimension, as NumPy would have laid the array out."""
         base = self._base
-        return base.strides if type(base) is _MEMORY else geometry(self)[1]
+        return base.strides if type(base) is _MEMORY else layout.geometry(self)[1]
 
     @strides.setter
     def strides(self, strides: Any) -> None:
@@ -261,17 +221,17 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             at_users_line(setattr, (memory, "strides", strides), {})
             self._base = memory
             return
-        offset, before = geometry(self)
+        offset, before = layout.geometry(self)
         root = self._base if type(self._base) is ndarray else self
         places = np.ndarray(self.shape, self.dtype, np.empty(root.nbytes, np.uint8), offset, before)  # addresses only, never touched
         at_users_line(setattr, (places, "strides", strides), {})
         if places.strides == before:
             return
         if root is self:
-            self._base = left_behind(self)
-            self._view = View(self._base.shape, self._base.dtype, (), self._base.shape, self._base.dtype, None)
+            self._base = storage.left_behind(self)
+            self._view = views.View(self._base.shape, self._base.dtype, (), self._base.shape, self._base.dtype, None)
             self._node = self._stamp = None
-        self._become(derived(self, places.shape, (STRIDED, (offset, places.strides, self.dtype), places.shape)))
+        self._become(viewing.derived(self, places.shape, (views.STRIDED, (offset, places.strides, self.dtype), places.shape)))
 
     @property
     def base(self) -> Any:
@@ -281,7 +241,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             return self._view
         if type(base) is ndarray:
             owner = self._view.owner
-            return base._base.base if owner is None and type(base._base) is Draft else owner
+            return base._base.base if owner is None and type(base._base) is storage.Draft else owner
         return None if base is None else base.base
 
     @property
@@ -317,7 +277,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             made._node = None
             made._readonly = self._readonly
             return made
-        return view_permute(self, tuple(range(self.ndim - 1, -1, -1)))
+        return viewing.view_permute(self, tuple(range(self.ndim - 1, -1, -1)))
 
     @property
     def mT(self) -> ndarray:
@@ -327,7 +287,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         ndim = self.ndim
         if ndim < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
-        return view_permute(self, (*range(ndim - 2), ndim - 1, ndim - 2))
+        return viewing.view_permute(self, (*range(ndim - 2), ndim - 1, ndim - 2))
 
     @property
     def real(self) -> ndarray:
@@ -335,11 +295,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         base = self._base
         if type(base) is _MEMORY:
             return hand.cell(base.real, hand.owner_of(self)) if base.dtype.kind == "c" else self
-        return view_part(self, o.REAL)
+        return viewing.view_part(self, o.REAL)
 
     @real.setter
     def real(self, value: Any) -> None:
-        self.real[...] = asarray(value)  # cast, as an array is
+        self.real[...] = conversion.asarray(value)  # cast, as an array is
 
     @property
     def imag(self) -> ndarray:
@@ -347,13 +307,13 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         base = self._base
         if type(base) is _MEMORY and base.dtype.kind == "c":
             return hand.cell(base.imag, hand.owner_of(self))
-        return view_part(self, o.IMAG)
+        return viewing.view_part(self, o.IMAG)
 
     @imag.setter
     def imag(self, value: Any) -> None:
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        self.imag[...] = asarray(value)
+        self.imag[...] = conversion.asarray(value)
 
     @property
     def flat(self) -> attributes.flatiter:
@@ -370,12 +330,12 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             dtype, type = None, dtype
         made = self
         if dtype is not None:
-            made = view_dtype(self, np.dtype(no_array(dtype)))
+            made = viewing.view_dtype(self, np.dtype(conversion.no_array(dtype)))
         elif builtins.type(self._base) is _MEMORY:  # as writable as this array, whatever happened to its owner since
             made = hand.cell(self._base.view(), hand.owner_of(self))
         elif type is None or type is ndarray or type is np.ndarray:
             shape = self.shape
-            made = derived(self, shape, (AXES, tuple(range(len(shape))), shape))
+            made = viewing.derived(self, shape, (views.AXES, tuple(range(len(shape))), shape))
         if type is None or type is ndarray or type is np.ndarray:
             return made
         memory = protocols.exported(made, "view")
@@ -384,7 +344,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
         """Allow or refuse writes."""
         if write is not None:
-            if write and not may_be_written(self):
+            if write and not viewing.may_be_written(self):
                 raise ValueError("cannot set WRITEABLE flag to True of this array")
             self._readonly = not write
             if builtins.type(self._base) is _MEMORY:
@@ -395,12 +355,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         # Elements of an array whose value exists: no parsing, no node.
         base = self._base
         if type(base) is _MEMORY:
-            if (
-                type(key) is int
-                or (kind := type(key)) is slice
-                or (kind is tuple and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key))))
-                or kind in _PARTS
-            ):
+            if hand.is_plain(key):
                 found = base[key]
                 if type(found) is not _MEMORY:
                     return number(found)
@@ -416,13 +371,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
-        if type(base) is _MEMORY and (
-            type(key) is int
-            or (kind := type(key)) is slice
-            or (kind is tuple and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key))))
-            or kind in _PARTS
-        ):
-            if _exact(type(value)) is base.dtype or (type(value) is int and base.dtype is FLOAT64):  # there is nothing to tell of
+        if type(base) is _MEMORY and hand.is_plain(key):
+            if hand.EXACT.get(type(value)) is base.dtype or (type(value) is int and base.dtype is FLOAT64):  # there is nothing to tell of
                 base[key] = value
                 return
             if type(value) is ndarray and type(value._base) is _MEMORY and value._base.dtype is base.dtype:
@@ -439,11 +389,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         shape = self.shape
         if node.shape != shape:
             if not assignment.fits(shape, node.shape):
-                raise reshaped_meanwhile(node.shape, shape)
+                raise viewing.reshaped_meanwhile(node.shape, shape)
             node = build.expand(node, shape)
         base = self._base
         if type(base) is _MEMORY:
-            base[...] = host(wrap(node), "an operand in memory")
+            base[...] = storage.host(wrap(node), "an operand in memory")
             return
         if devices.gpus is not None:
             root = base if type(base) is ndarray else self
@@ -453,10 +403,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             return
         view = self._view
         if view.shape != node.shape:
-            raise reshaped_meanwhile(node.shape, view.shape)
+            raise viewing.reshaped_meanwhile(node.shape, view.shape)
         self._node = self._stamp = None  # made from the old value, which need not live on
         while not change(base, lambda old: view.write(old, node)):
-            if written(self, node):
+            if storage.written(self, node):
                 return
 
     def _become(self, view: ndarray) -> None:
@@ -464,10 +414,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         if type(view._base) is _MEMORY:
             self._base = view._base
         elif type(self._base) is ndarray:
-            self._view = View(
+            self._view = views.View(
                 view._view.root, view._view.root_dtype, view._view.path, view.shape, view.dtype, self._view.owner, view._view.geometry()
             )
-        elif type(self._base) is Draft:
+        elif type(self._base) is storage.Draft:
             self._base.become(view.dtype, view.shape)
         else:
             # A plain array stays the owner; views taken before know the shape they were taken from.
@@ -493,9 +443,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             raise TypeError("iteration over a 0-d array")
         if len(shape) == 1 and hand.memory_of(self) is None:
             # The loop wants every element: compute them together, once.
-            host(self, "iteration")
+            storage.host(self, "iteration")
         elif shape[0]:
-            partial_read(self, prod(shape[1:]), shape[0])
+            storage.partial_read(self, prod(shape[1:]), shape[0])
         return rows(self)
 
     # Forcing -----------------------------------------------------------------------------------------------------------
@@ -576,17 +526,17 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
         if base is None:
             buffer = at.buffer
             memory = None if buffer is None else buffer.at_hand
-        elif type(base) is Draft:
+        elif type(base) is storage.Draft:
             memory = base.array
         else:
-            memory = None if kind is slice else elements(x)
+            memory = None if kind is slice else storage.elements(x)
         if memory is not None:
-            if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and _plain(map(type, key)))):
+            if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and hand.is_plain(key))):
                 found = memory[key]
                 if type(found) is not _MEMORY:
                     return number(found)
                 if found.size <= config.at_hand:
-                    return view_keyed(x, memory, key, found.shape)
+                    return viewing.view_keyed(x, memory, key, found.shape)
             elif kind is int:
                 if memory.ndim == 1:
                     return number(memory[key])
@@ -602,17 +552,17 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
 def _assign(x: ndarray, base: Any, key: Any, value: Any) -> None:
     """``x[key] = value`` where it is more than putting elements as they are into the array's memory."""
     if type(base) is ndarray and type(base._base) is _MEMORY and not x._readonly:
-        base = hand.own_memory(x) if x.size <= config.at_hand else shown(x, base._base)
+        base = hand.own_memory(x) if x.size <= config.at_hand else storage.shown(x, base._base)
     if type(base) is _MEMORY:
         hand.write(base, key, value)
         return
     if base is not None and not x._readonly:
         held = base._base if type(base) is ndarray else base
         shows = _shows_keys and held is base and type(value) is ndarray
-        if type(held) is Draft and (shows or assignment.is_concrete(key, value)):
+        if type(held) is storage.Draft and (shows or assignment.is_concrete(key, value)):
             with core.writing(x):
                 if (x if held is base else base)._base is held:  # as it was
-                    memory: Any = elements(x)
+                    memory: Any = storage.elements(x)
                     if not shows:
                         memory[key] = value._value if type(value) in CLASSES else value
                         return
@@ -623,8 +573,7 @@ def _assign(x: ndarray, base: Any, key: Any, value: Any) -> None:
 
 def _put(memory: np.ndarray[Any, Any], key: Any, value: ndarray) -> bool:
     """Put what exists into a small part of a large array's own memory; tells whether it did."""
-    kind = type(key)
-    if kind in _PARTS or (kind is tuple and _plain(map(type, key))):
+    if hand.is_plain(key):
         part = memory[key]
         if type(part) is _MEMORY and part.size <= config.at_hand and hand.memory_of(value) is not None:
             hand.write(part, ..., value)
@@ -639,7 +588,7 @@ def wrap(node: Node) -> ndarray:
     """A new plain array of ``node``."""
     depth = node.depth
     if depth > DEPTH_CUT:
-        cut(node)
+        bounds.cut(node)
     if (node.err.eager or config.eager) and node.buffer is None:
         force([node], "eager")
     x: ndarray = _new(ndarray)
@@ -647,7 +596,7 @@ def wrap(node: Node) -> ndarray:
     x._base = None
     x._readonly = False
     if depth > DEPTH_CUT // 2:
-        remember(x)
+        bounds.remember(x)
     return x
 
 
@@ -662,7 +611,7 @@ def wrap_ordered(node: Node, axes: tuple[int, ...] | None) -> ndarray:
     root = hidden._node
     x: ndarray = _new(ndarray)
     x._base = hidden
-    x._view = View(root.shape, root.dtype, ((AXES, tuple(inverse), node.shape),), node.shape, node.dtype, None)
+    x._view = views.View(root.shape, root.dtype, ((views.AXES, tuple(inverse), node.shape),), node.shape, node.dtype, None)
     x._node = node
     x._stamp = root
     x._readonly = False
@@ -676,7 +625,7 @@ def result(node: Node) -> Any:
     if (node.err.eager or config.eager) and node.buffer is None and node.op is not o.CONST:
         force([node], "eager")
     elif node.depth > DEPTH_CUT:
-        cut(node)
+        bounds.cut(node)
     return scalar_of(node)
 
 
@@ -694,14 +643,14 @@ def node_of(x: Any) -> Node:
         if type(base) is _MEMORY:
             del base
             return hand.captured(x)
-        if type(base) is Draft:
-            return published(x)
+        if type(base) is storage.Draft:
+            return storage.published(x)
         inner, root = base._base, base._node
         if inner is not None:
-            now = shown_now(x)
+            now = storage.shown_now(x)
             if now is not None:
                 return now
-            root = published(base)
+            root = storage.published(base)
         # The cached node is derived again once the base has its value: it may bypass the base (two movements that cancel) and would then
         # compute what the base already has.
         stamp = root if root.buffer is None else root.buffer
@@ -715,7 +664,7 @@ def node_of(x: Any) -> Node:
     kind = type(x)
     if kind in CLASSES:
         return node_of_scalar(x)
-    array = asarray(x)
+    array = conversion.asarray(x)
     if type(array) is not ndarray:
         raise TypeError(f"lazynp does not compute with dtype {array.dtype}")
     return node_of(array)
@@ -733,7 +682,7 @@ def together(reason: str, *wanted: ndarray) -> None:
 def root_node(root: ndarray) -> Node:
     """The current node of a plain array."""
     held, found = root._base, root._node  # with nothing in between
-    node: Node = found if held is None else published(root)
+    node: Node = found if held is None else storage.published(root)
     return node
 
 
@@ -741,7 +690,7 @@ def replace(root: ndarray, node: Node) -> None:
     """Give a plain array a new value, which does not depend on what other threads write meanwhile."""
     while True:
         held, old = root._base, root._node
-        if held is not None and written(root, node):
+        if held is not None and storage.written(root, node):
             return
         if _exchanged(root, held, old, node):
             break
@@ -756,12 +705,12 @@ def change(root: ndarray, made: Callable[[Node], Node]) -> bool:
     """
     while True:
         held = root._base
-        if held is not None and (type(held) is _MEMORY or held.file is not None or is_lent(root)):
+        if held is not None and (type(held) is _MEMORY or held.file is not None or storage.is_lent(root)):
             return False
         old = root_node(root)
         node = made(old)
         if node.shape != old.shape:
-            raise reshaped_meanwhile(node.shape, old.shape)
+            raise viewing.reshaped_meanwhile(node.shape, old.shape)
         if _exchanged(root, None, old, node):
             break
     del held, old
@@ -783,7 +732,7 @@ def update(x: ndarray, made: Callable[[Node], Node]) -> bool:
     def part_changed(old: Node) -> Node:
         node = made(view.read(old))
         if node.shape != view.shape:
-            raise reshaped_meanwhile(node.shape, view.shape)
+            raise viewing.reshaped_meanwhile(node.shape, view.shape)
         return view.write(old, node)
 
     return change(base, part_changed)
@@ -792,7 +741,7 @@ def update(x: ndarray, made: Callable[[Node], Node]) -> bool:
 def _exchanged(root: ndarray, held: Any, old: Any, node: Node) -> bool:
     """Let a plain array have a new value, if it still has the old one."""
     if node.depth > DEPTH_CUT:
-        cut(node)
+        bounds.cut(node)
     if (node.err.eager or config.eager) and node.buffer is None:
         try:
             force([node], "eager")
@@ -806,12 +755,12 @@ def _exchanged(root: ndarray, held: Any, old: Any, node: Node) -> bool:
 def _settle(root: ndarray, node: Node) -> None:
     """Compute what a write leaves to be computed now."""
     if node.depth > DEPTH_CUT // 2:
-        remember(root)
+        bounds.remember(root)
     if node.op is not o.STORE:
-        changes(root, node)
-    elif goes_to_what_exists(node):
+        bounds.changes(root, node)
+    elif bounds.goes_to_what_exists(node):
         force([node], "part of an array")
-    elif ends_turn(node):
+    elif bounds.ends_turn(node):
         force([node], "graph limit")
 
 

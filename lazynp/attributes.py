@@ -16,10 +16,19 @@ import numpy as np
 from lazynp.array import core
 from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import stacklevel
-from lazynp.views import is_c_contiguous, is_f_contiguous
+from lazynp.values.loading import late
 
 if TYPE_CHECKING:
-    from lazynp.arrays import ndarray
+    from lazynp import arrays, layout, protocols, storage, viewing, views
+    from lazynp.array import hand
+    from lazynp.namespace import assignment
+else:
+    hand, arrays, layout, assignment, protocols, storage, viewing, views = late(
+        "array.hand", "arrays", "layout", "namespace.assignment", "protocols", "storage", "viewing", "views"
+    )
+
+if TYPE_CHECKING:
+    pass
 
 
 _WILL_BE_READ_ONLY: Final = (
@@ -42,7 +51,7 @@ class flagsobj:  # noqa: N801, NumPy's name
     }  # fmt: skip
     _SHOWN: ClassVar[tuple[str, ...]] = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
 
-    def __init__(self, array: ndarray) -> None:
+    def __init__(self, array: arrays.ndarray) -> None:
         self._array = array
         memory = array._base
         if type(memory) is np.ndarray:
@@ -50,8 +59,8 @@ class flagsobj:  # noqa: N801, NumPy's name
             self._c, self._f = theirs.c_contiguous, theirs.f_contiguous
         else:
             shape, strides, itemsize = array.shape, array.strides, array.dtype.itemsize
-            self._c = is_c_contiguous(shape, strides, itemsize)
-            self._f = is_f_contiguous(shape, strides, itemsize)
+            self._c = views.is_c_contiguous(shape, strides, itemsize)
+            self._f = views.is_f_contiguous(shape, strides, itemsize)
 
     c_contiguous = contiguous = property(lambda self: self._c)
     f_contiguous = fortran = property(lambda self: self._f)
@@ -109,24 +118,22 @@ class flagsobj:  # noqa: N801, NumPy's name
     __str__ = __repr__
 
 
-def _memory(array: ndarray) -> Any:
+def _memory(array: arrays.ndarray) -> Any:
     """The memory of an array that is in memory, None of others."""
     memory = array._base
     if type(memory) is np.ndarray:
         return memory
-    from lazynp.array import hand
 
     return hand.memory_of(array)
 
 
-def _is_aligned(array: ndarray) -> bool:
+def _is_aligned(array: arrays.ndarray) -> bool:
     """Tell whether all elements lie at multiples of what their dtype is aligned to, in the memory that NumPy's array would have."""
     memory = array._base
     if type(memory) is np.ndarray:
         return memory.flags.aligned
-    from lazynp.arrays import geometry
 
-    offset, strides = geometry(array)
+    offset, strides = layout.geometry(array)
     steps = [step for n, step in zip(array.shape, strides, strict=True) if n > 1]
     return 0 in array.shape or not any(k % array.dtype.alignment for k in (offset, *steps))
 
@@ -140,7 +147,7 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
 
     __slots__ = ()
 
-    def __init__(self, array: ndarray) -> None:
+    def __init__(self, array: arrays.ndarray) -> None:
         ndim = len(array.shape)
         if ndim > 32:
             raise RuntimeError(f"this function only supports up to 32 dimensions but the array has {ndim}.")
@@ -148,7 +155,7 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         self._index = 0
 
     @property
-    def base(self) -> ndarray:
+    def base(self) -> arrays.ndarray:
         """The array the elements belong to."""
         return self._array
 
@@ -174,23 +181,17 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         if self._index >= size:
             raise StopIteration
         if memory is None:
-            from lazynp.arrays import host
-
-            memory = host(self._array, "iteration")  # the loop wants every element: they are computed together, once
+            memory = storage.host(self._array, "iteration")  # the loop wants every element: they are computed together, once
         item = memory.flat[self._index]
         self._index += 1
         return core.number(item)
 
-    def _flat(self) -> ndarray:
-        from lazynp.arrays import view_reshape
+    def _flat(self) -> arrays.ndarray:
+        return viewing.view_reshape(self._array, (-1,))
 
-        return view_reshape(self._array, (-1,))
-
-    def copy(self) -> ndarray:
+    def copy(self) -> arrays.ndarray:
         """A 1-d copy of all elements."""
-        from lazynp.arrays import node_of, wrap
-
-        return wrap(node_of(self._flat()))
+        return arrays.wrap(arrays.node_of(self._flat()))
 
     def __eq__(self, other: object) -> Any:
         return self._flat() == _elements(other)
@@ -217,25 +218,20 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         memory = _memory(self._array)
         if memory is not None and kind is int:
             return core.number(memory.flat[key])
-        from lazynp.array import hand
-        from lazynp.arrays import host, ndarray, node_of, wrap
-        from lazynp.protocols import from_host, to_host
 
         if memory is not None:
-            return hand.result(at_users_line(getitem, (memory.flat, to_host(key, "flat")), {}))
-        if kind is int or kind is slice or (kind is ndarray and key.shape and key.dtype.kind in "iu"):
+            return hand.result(at_users_line(getitem, (memory.flat, protocols.to_host(key, "flat")), {}))
+        if kind is int or kind is slice or (kind is arrays.ndarray and key.shape and key.dtype.kind in "iu"):
             try:
                 found = self._flat()[key]
             except IndexError as error:
                 raise IndexError(str(error).replace("axis 0 with ", "")) from None  # an iterator has no axes
             # Unlike a view, what comes out of an iterator does not follow later writes.
-            return wrap(node_of(found)) if type(found) is ndarray else found
+            return arrays.wrap(arrays.node_of(found)) if type(found) is arrays.ndarray else found
         # Everything else has rules of its own, which NumPy's iterator knows.
-        return from_host(host(self._array, "flat").flat[to_host(key, "flat")])
+        return protocols.from_host(storage.host(self._array, "flat").flat[protocols.to_host(key, "flat")])
 
     def _write(self, key: Any, value: Any) -> None:
-        from lazynp.namespace import assignment
-
         # NumPy repeats values that are too short here, so NumPy's own iterator does the writing.
         assignment.write_flat(self._array, key, value)
         self._index = 0

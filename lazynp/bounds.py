@@ -19,16 +19,19 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from lazynp.graph import op as o
-from lazynp.graph.node import Node, Site
+from lazynp.graph.node import DEPTH_CUT, Node, Site
 from lazynp.scalars import force, pending_scalars
-from lazynp.values import config, pressure
+from lazynp.values import config
+from lazynp.values.loading import late
 
 if TYPE_CHECKING:
     from lazynp.arrays import ndarray
+    from lazynp.values import pressure
+else:
+    (pressure,) = late("values.pressure")
 
 # Pending graphs stay bounded: a chain of operations longer than DEPTH_CUT is realized at a line where one was before, and longer than
 # DEPTH_LIMIT wherever that is.
-DEPTH_CUT = 250
 DEPTH_LIMIT = 1000
 # A loop that writes large parts of an array is computed turn by turn, at the line where it writes: a write is not fused with the next one
 # anyway, and its turns then share one plan and a few buffers.

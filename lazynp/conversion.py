@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import hand
 from lazynp.engine import devices
-from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
 from lazynp.graph.floating import at_once, watched
 from lazynp.graph.node import Node, Shape, stacklevel
-from lazynp.layout import ORDERS, checked_order
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.values import config
-from lazynp.values.buffer import Buffer
+from lazynp.values.loading import late
 from lazynp.values.nesting import MOST_AXES, too_deep
-from lazynp.views import STRIDED, memory_order
+
+if TYPE_CHECKING:
+    from lazynp import layout, storage, viewing, views
+    from lazynp.array import hand
+    from lazynp.graph import build
+    from lazynp.values import buffer
+else:
+    hand, build, layout, storage, buffer, viewing, views = late(
+        "array.hand", "graph.build", "layout", "storage", "values.buffer", "viewing", "views"
+    )
 
 NO_COPY = (
     "Unable to avoid copy while creating an array as requested.\n"
@@ -93,8 +99,8 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     """
     if dtype is not None:
         dtype = as_dtype(dtype)
-    if order is not None and order not in ORDERS:
-        order = checked_order(order)
+    if order is not None and order not in layout.ORDERS:
+        order = layout.checked_order(order)
     kind = type(obj)
     if kind is arrays.ndarray:
         return _converted(obj, dtype, order, copy)
@@ -149,7 +155,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         made = from_numpy(array, copy=False)
         made._readonly = True
         return made
-    return arrays.adopted(array)
+    return storage.adopted(array)
 
 
 def told(obj: Any, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -178,7 +184,7 @@ def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True)
 
 def buffered(array: np.ndarray[Any, Any], order: str = "K", copy: bool = False) -> arrays.ndarray:
     """``from_numpy`` of any size: an array whose value is a node's."""
-    axes = memory_order(array.shape, array.strides, array.itemsize) if order in "KA" else None
+    axes = views.memory_order(array.shape, array.strides, array.itemsize) if order in "KA" else None
     if order == "F" or (order == "A" and array.flags.f_contiguous and not array.flags.c_contiguous):
         axes = tuple(range(array.ndim - 1, -1, -1))
     elif order == "A":
@@ -207,7 +213,7 @@ def of_map(x: Any) -> arrays.ndarray | None:
         return None
     if memory.size <= config.at_hand or not memory.flags.aligned or not memory.size:
         return None
-    axes = memory_order(memory.shape, memory.strides, memory.itemsize)
+    axes = views.memory_order(memory.shape, memory.strides, memory.itemsize)
     laid = memory if axes is None else memory.transpose(axes)
     if laid.flags.c_contiguous:
         node = mapped(laid, x._mmap)
@@ -219,7 +225,7 @@ def of_map(x: Any) -> arrays.ndarray | None:
         return None
     root = arrays.wrap(mapped(whole.view(np.ndarray).reshape(-1, order="A"), x._mmap))
     place = memory.__array_interface__["data"][0] - whole.__array_interface__["data"][0], memory.strides
-    return arrays.derived(root, root.shape, (STRIDED, (*place, memory.dtype), memory.shape), geometry=place)
+    return viewing.derived(root, root.shape, (views.STRIDED, (*place, memory.dtype), memory.shape), geometry=place)
 
 
 maps: Final[WeakKeyDictionary[Any, WeakSet[Node]]] = WeakKeyDictionary()  # the leaves that are read from a mapped file
@@ -229,7 +235,7 @@ shared: Final[WeakSet[Any]] = WeakSet()  # mapped files whose memory was shown, 
 def mapped(memory: np.ndarray[Any, Any], file: Any) -> Node:
     """A leaf over a mapped file; not counted among the large values, for its pages come and go."""
     node = Node(o.BUFFER, (), None, memory.dtype, memory.shape)
-    node.buffer = Buffer(memory)
+    node.buffer = buffer.Buffer(memory)
     node.buffer.shared = True  # with the file
     maps.setdefault(file, WeakSet()).add(node)
     return node
@@ -248,7 +254,7 @@ def _is_frozen(array: np.ndarray[Any, Any]) -> bool:
 def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None, copy: bool | None) -> Any:
     """An array of ours with the wanted dtype and order; itself where it has them."""
     if dtype is not None and (dtype not in NATIVE or not dtype.isnative):
-        return np.array(arrays.host(x), dtype, order=order or "K", copy=True)  # type: ignore[call-overload]
+        return np.array(storage.host(x), dtype, order=order or "K", copy=True)  # type: ignore[call-overload]
     memory = hand.own_memory(x)
     if memory is not None:
         if dtype is not None and loses_a_part(memory.dtype, dtype):
@@ -263,7 +269,7 @@ def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None
     node = arrays.node_of(x)
     if dtype is not None and dtype != node.dtype:
         node = converted(node, dtype)
-    return arrays.wrap_ordered(build.copied(node), arrays.copy_order(x, order or "K"))
+    return arrays.wrap_ordered(build.copied(node), layout.copy_order(x, order or "K"))
 
 
 def _stacked(items: Sequence[Any], dtype: np.dtype[Any] | None) -> Node | None:

@@ -7,15 +7,21 @@ computing anything, and is NumPy's own choice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import hand
 from lazynp.graph import op as o
 from lazynp.graph.node import Shape
-from lazynp.views import AXES, Geometry, View, memory_order, owned_strides
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import views
+    from lazynp.array import hand
+    from lazynp.views import Geometry, View
+else:
+    hand, views = late("array.hand", "views")
 
 ORDERS = frozenset("CFAK")
 
@@ -39,7 +45,7 @@ def geometry(x: arrays.ndarray) -> Geometry:
         return view.geometry()
     if type(base) is np.ndarray:
         return hand.rooted(x)[1], base.strides
-    return 0, owned_strides(x.shape, x.dtype.itemsize)
+    return 0, views.owned_strides(x.shape, x.dtype.itemsize)
 
 
 def lies_in_c_order(x: Any) -> bool:
@@ -51,7 +57,7 @@ def lies_in_c_order(x: Any) -> bool:
     if type(x._base) is not arrays.ndarray:
         return True
     for op, arg, _ in x._view.path:
-        if op is AXES:
+        if op is views.AXES:
             last = -1
             for axis in arg:
                 if axis >= 0:
@@ -152,7 +158,7 @@ def copy_order(x: arrays.ndarray, order: str | None) -> tuple[int, ...] | None:
     if order == "A":
         flags = x.flags
         return tuple(range(x.ndim - 1, -1, -1)) if flags.f_contiguous and not flags.c_contiguous else None
-    return memory_order(x.shape, strides, x.dtype.itemsize)
+    return views.memory_order(x.shape, strides, x.dtype.itemsize)
 
 
 def iteration_order(operands: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:

@@ -12,35 +12,42 @@ import sys
 from _thread import get_ident
 from collections.abc import Callable
 from pickle import PickleBuffer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazynp.array import core
-from lazynp.conversion import NO_COPY
 from lazynp.engine import devices
 from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import caller
 from lazynp.scalars import CLASSES, generic
 from lazynp.subclasses import array_function, array_ufunc
+from lazynp.values.loading import late
 from lazynp.values.nesting import MOST_AXES, too_deep
+
+if TYPE_CHECKING:
+    from lazynp import arrays, conversion, layout, storage
+    from lazynp.array import calls, hand
+    from lazynp.graph import build, report
+    from lazynp.namespace import standard
+else:
+    calls, hand, arrays, conversion, build, report, layout, standard, storage = late(
+        "array.calls", "array.hand", "arrays", "conversion", "graph.build", "graph.report", "layout", "namespace.standard", "storage"
+    )
 
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
     """A read-only NumPy array of the value, which keeps the memory alive and is never written; of shared memory a view."""
-    from lazynp.array import hand
-    from lazynp.arrays import host, is_lent, ndarray
-
-    if type(x) is ndarray:
+    if type(x) is arrays.ndarray:
         memory = hand.own_memory(x)
         if memory is not None:
             core.lend(x)
             return memory[...]
 
-    array = host(x, reason).view()
-    if type(x) is ndarray:
-        root = x._base if type(x._base) is ndarray else x
-        if is_lent(root) or hand.own_memory(root) is not None:
+    array = storage.host(x, reason).view()
+    if type(x) is arrays.ndarray:
+        root = x._base if type(x._base) is arrays.ndarray else x
+        if storage.is_lent(root) or hand.own_memory(root) is not None:
             if x._readonly is not False:
                 array.flags.writeable = False
             return array
@@ -55,17 +62,13 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
 
 def exported(x: Any, reason: str) -> np.ndarray[Any, Any]:
     """The memory of an array, shared with it; a snapshot of what is on a device, and of a scalar, which has no memory of its own."""
-    from lazynp.arrays import lend
-
-    memory = None if type(x) in CLASSES else lend(x)
+    memory = None if type(x) in CLASSES else storage.lend(x)
     return snapshot(x, reason) if memory is None else memory
 
 
 def memory_of(buffer: Any) -> Any:
     """A buffer argument as NumPy takes it."""
-    from lazynp.arrays import ndarray
-
-    return exported(buffer, "buffer") if type(buffer) is ndarray else buffer
+    return exported(buffer, "buffer") if type(buffer) is arrays.ndarray else buffer
 
 
 def _given(x: Any, reason: str) -> np.ndarray[Any, Any]:
@@ -91,11 +94,11 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
     _raise_dropped(self)
     if type(self) in CLASSES:
         if copy is False:
-            raise ValueError(NO_COPY)
+            raise ValueError(conversion.NO_COPY)
         copy = True
     if dtype is not None and np.dtype(dtype) != self.dtype:
         if copy is False:
-            raise ValueError(NO_COPY)
+            raise ValueError(conversion.NO_COPY)
         return snapshot(self, "__array__").astype(dtype)
     return snapshot(self, "__array__").copy(order="K") if copy else _given(self, "__array__")
 
@@ -129,9 +132,7 @@ def _to_numpy(self: Any, dtype: Any = None, copy: bool = False) -> np.ndarray[An
 
 
 def _is_ours(x: object) -> bool:
-    from lazynp.arrays import ndarray
-
-    return type(x) is ndarray or type(x) in CLASSES
+    return type(x) is arrays.ndarray or type(x) in CLASSES
 
 
 def to_host(x: Any, reason: str, depth: int = 0) -> Any:
@@ -149,11 +150,10 @@ def to_host(x: Any, reason: str, depth: int = 0) -> Any:
 
 def from_host(x: Any) -> Any:
     """``x`` with NumPy's arrays and scalars as ours."""
-    from lazynp.arrays import from_numpy
     from lazynp.scalars import OF_TYPE, scalar_of_value
 
     if type(x) is np.ndarray:
-        return from_numpy(x) if x.dtype.isnative and x.dtype.type in OF_TYPE else x
+        return conversion.from_numpy(x) if x.dtype.isnative and x.dtype.type in OF_TYPE else x
     if type(x) in OF_TYPE:
         return scalar_of_value(x)
     if type(x) in (list, tuple):
@@ -163,10 +163,8 @@ def from_host(x: Any) -> Any:
 
 def through_numpy(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function that lazynp does not have on NumPy's arrays; counted as a fallback."""
-    from lazynp.graph.report import count_fallback
-
     args, kwargs = to_host(args, "fallback"), to_host(kwargs, "fallback")
-    count_fallback(name, sum(a.nbytes for a in args if isinstance(a, np.ndarray)), caller())
+    report.count_fallback(name, sum(a.nbytes for a in args if isinstance(a, np.ndarray)), caller())
     value = function(*args, **kwargs)
     return value if value is kwargs.get("out") else from_host(value)
 
@@ -185,8 +183,6 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
     if isinstance(self, np.ndarray):  # ``np.ndarray.__array_ufunc__`` of a subclass
         return array_ufunc(self, ufunc, method, *inputs, **kwargs)
     if ufunc in OF_NUMBERS and not kwargs and method == "__call__":  # a number of NumPy's on the left
-        from lazynp.array import calls
-
         known = calls.of_number(ufunc, inputs[0], inputs[1])
         if known is not NotImplemented:
             return known
@@ -244,8 +240,6 @@ def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, 
 
 def _memory(x: Any) -> np.ndarray[Any, Any] | None:
     """The memory of an array that is in memory; None for all others, scalars too."""
-    from lazynp.array import hand
-
     return None if type(x) in CLASSES else hand.own_memory(x)
 
 
@@ -274,11 +268,10 @@ def _cuda_array_interface(self: Any) -> dict[str, Any]:
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     import lazynp
-    from lazynp.namespace.standard import VERSIONS, namespace_of
 
-    if api_version is not None and api_version not in VERSIONS:
+    if api_version is not None and api_version not in standard.VERSIONS:
         raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
-    return namespace_of(lazynp)
+    return standard.namespace_of(lazynp)
 
 
 def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
@@ -327,9 +320,7 @@ SHARED: dict[str, Any] = {
 
 def _addressed(self: Any) -> np.ndarray[Any, Any]:
     """The memory for those who are told its address: it is the array's as long as that lives."""
-    from lazynp.arrays import lend
-
-    memory = lend(self, pinned=True)
+    memory = storage.lend(self, pinned=True)
     if memory is None:
         raise AttributeError("an array on a device has no address in host memory")
     return memory
@@ -348,11 +339,9 @@ def _array_interface(self: Any) -> dict[str, Any]:
 
 
 def _truth(self: Any) -> bool:
-    from lazynp.arrays import host
-
     size = self.size
     if size == 1:
-        return bool(host(self, "__bool__").reshape(()))
+        return bool(storage.host(self, "__bool__").reshape(()))
     if size == 0:
         raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
     raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
@@ -360,28 +349,22 @@ def _truth(self: Any) -> bool:
 
 def _conversion(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        from lazynp.arrays import host
-
         if self.shape:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        return convert(host(self, name))
+        return convert(storage.host(self, name))
 
     return method
 
 
 def _index(self: Any) -> int:
-    from lazynp.arrays import host
-
     if self.shape or self.dtype.kind not in "iu":
         raise TypeError("only integer scalar arrays can be converted to a scalar index")
-    return int(host(self, "__index__")[()])
+    return int(storage.host(self, "__index__")[()])
 
 
 def _array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """NumPy's result as what this array's own functions give."""
-    from lazynp.arrays import asarray
-
-    made = asarray(array)
+    made = conversion.asarray(array)
     return made[()] if return_scalar and not made.shape else made
 
 
@@ -395,52 +378,42 @@ def _bytes(self: Any) -> bytes:
 
 
 def _contains(self: Any, item: Any) -> bool:
-    from lazynp.arrays import host
-
-    return item in host(self, "__contains__") if not _is_ours(item) else to_host(item, "__contains__") in host(self, "__contains__")
+    return (
+        item in storage.host(self, "__contains__")
+        if not _is_ours(item)
+        else to_host(item, "__contains__") in storage.host(self, "__contains__")
+    )
 
 
 def _item(self: Any, *args: Any) -> Any:
     """Return one element as a Python scalar."""
-    from lazynp.arrays import host
-
     if not args and self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return host(self, "item").item(*args)
+    return storage.host(self, "item").item(*args)
 
 
 def _tolist(self: Any) -> Any:
     """Return the values as nested lists of Python scalars."""
-    from lazynp.arrays import host
-
-    return host(self, "tolist").tolist()
+    return storage.host(self, "tolist").tolist()
 
 
 def _tobytes(self: Any, order: Any = "C") -> bytes:
     """Return the elements' bytes in the given order."""
-    from lazynp.arrays import host
-
-    return host(self, "tobytes").tobytes(order)
+    return storage.host(self, "tobytes").tobytes(order)
 
 
 def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
     """Write the elements to a file."""
-    from lazynp.arrays import host
-
-    host(self, "tofile").tofile(fid, sep, format)
+    storage.host(self, "tofile").tofile(fid, sep, format)
 
 
 def _copy(self: Any, order: str = "C") -> Any:
     """Copy the array; this costs nothing until one of the two is written."""
     memory = _memory(self)
     if memory is not None:
-        from lazynp.array import hand
-
         return hand.cell(memory.copy(order))  # type: ignore[arg-type]
-    from lazynp.arrays import copy_order, node_of, wrap_ordered
-    from lazynp.graph.build import copied
 
-    return wrap_ordered(copied(node_of(self)), copy_order(self, order or "C"))
+    return arrays.wrap_ordered(build.copied(arrays.node_of(self)), layout.copy_order(self, order or "C"))
 
 
 def _shallow_copy(self: Any) -> Any:
@@ -458,16 +431,12 @@ def _reconstruct(subtype: Any, shape: Any, dtype: Any) -> Any:
 
 def _frombuffer(buf: Any, dtype: Any, shape: Any, order: str) -> Any:
     """Show a buffer that was pickled, as NumPy's function of that name."""
-    from lazynp.arrays import asarray
-
-    return asarray(np.frombuffer(buf, dtype).reshape(shape, order=order))  # type: ignore[call-overload]
+    return conversion.asarray(np.frombuffer(buf, dtype).reshape(shape, order=order))  # type: ignore[call-overload]
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
     """Describe the array for pickle."""
-    from lazynp.arrays import host, ndarray
-
-    return _reconstruct, (ndarray, (0,), b"b"), host(self, "pickle").__reduce__()[2]
+    return _reconstruct, (arrays.ndarray, (0,), b"b"), storage.host(self, "pickle").__reduce__()[2]
 
 
 def _reduce_ex(self: Any, protocol: int, /) -> tuple[Any, ...]:
@@ -482,30 +451,22 @@ def _reduce_ex(self: Any, protocol: int, /) -> tuple[Any, ...]:
 
 def _setstate(self: Any, state: Any, /) -> None:
     """Take what ``__reduce__`` told; see :meth:`numpy.ndarray.__setstate__`."""
-    from lazynp.memory import become
-
     array = np.empty(0)
     array.__setstate__(state)
-    become(self, array)
+    storage.become(self, array)
 
 
 def _repr(self: Any) -> str:
-    from lazynp.arrays import host
-
-    return np.array_repr(host(self, "repr"))
+    return np.array_repr(storage.host(self, "repr"))
 
 
 def _str(self: Any) -> str:
-    from lazynp.arrays import host
-
-    return np.array_str(host(self, "repr"))
+    return np.array_str(storage.host(self, "repr"))
 
 
 def _format(self: Any, spec: str) -> str:
-    from lazynp.arrays import host
-
     if not self.shape:
-        return format(host(self, "repr")[()], spec)
+        return format(storage.host(self, "repr")[()], spec)
     if spec:
         raise TypeError(f"unsupported format string passed to {type(self).__module__}.{type(self).__name__}.__format__")
     return str(self)

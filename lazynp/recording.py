@@ -8,29 +8,36 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazynp import arrays  # first: the modules of the array object import each other, and this is the way in
+from lazynp.array import core
+from lazynp.arrays import ndarray
 from lazynp.engine import devices
-from lazynp.namespace import methods, names, results, standard
-from lazynp.namespace.bridge import fallback, meeting
+from lazynp.graph.node import Node
+from lazynp.namespace import methods, names, results
+from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import operators
-from lazynp.ndarray import ndarray
-from lazynp.scalars import generic
+from lazynp.scalars import force, generic
 from lazynp.values import config
-from lazynp.values.loading import load
+from lazynp.values.loading import handed, late, later, load
 
-ROOMS = ("array", "memory", "schedule")
-"""Packages and modules whose names are public functions too: loaded before the functions take the names, and never after that."""
+if TYPE_CHECKING:
+    from lazynp.namespace.bridge import meeting
+else:
+    (meeting,) = late("namespace.bridge.meeting")
+
+ROOMS = ("array", "schedule")
+"""Packages whose names are public functions too: loaded before the functions are asked for, and never after that."""
 
 
 def install(namespace: dict[str, Any]) -> None:
     """Give the package's namespace its names."""
     for room in ROOMS:
         import_module(f"lazynp.{room}")
-        namespace[room] = names.on_demand(room)
+        del namespace[room]  # of which ``attribute`` gives the function
     operators.install(ndarray)
     operators.install(generic)
     methods.install(ndarray)
@@ -40,8 +47,6 @@ def install(namespace: dict[str, Any]) -> None:
     operators.name_methods(ndarray)
     results.install()
     namespace["ndarray"] = arrays.ndarray
-    namespace["__array_api_version__"] = standard.VERSION
-    namespace["__array_namespace_info__"] = fallback.published("__array_namespace_info__", standard.__array_namespace_info__, "lazynp")
     namespace["__all__"] = sorted({*np.__all__, *names.PUBLIC})
 
     def attribute(name: str) -> Any:
@@ -60,6 +65,10 @@ def install(namespace: dict[str, Any]) -> None:
         if "." not in path:
             namespace[path] = module
         sys.modules[f"lazynp.{path}"] = module
+    handed.update(
+        release=core.release, pending=later("storage", "pending"), changed=later("bounds", "changed"), compute=force,
+        buffers=lambda kind: core.register_buffers(Node, kind),
+    )  # fmt: skip
     devices.made_by(_gpus)
     devices.settle()
     if config.adaptors:

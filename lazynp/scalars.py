@@ -16,22 +16,29 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 
 from lazynp.array import core
 from lazynp.engine import devices
-from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import IOTA, Kind, Op
-from lazynp.values import config, forking, pressure
-from lazynp.values.buffer import Buffer
-from lazynp.values.loading import load
+from lazynp.values import config
+from lazynp.values.loading import late, load
+
+if TYPE_CHECKING:
+    from lazynp import arrays, conversion
+    from lazynp.graph import build
+    from lazynp.values import buffer, forking, pressure
+else:
+    arrays, conversion, build, buffer, forking, pressure = late(
+        "arrays", "conversion", "graph.build", "values.buffer", "values.forking", "values.pressure"
+    )
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None
@@ -58,15 +65,15 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     _realize(nodes, reason)
 
 
-def computed(node: Node, reason: str) -> Buffer:
+def computed(node: Node, reason: str) -> buffer.Buffer:
     """The buffer of a node's value, computed where there is none.
 
     To be read in place of ``node.buffer`` after ``force``: a run of another thread that may write into the memory takes the buffer off
     the node, and puts the value back when it is over (``backends/common/ownership.py``).
     """
-    while (buffer := node.buffer) is None:
+    while (found := node.buffer) is None:
         force([node], reason)
-    return buffer
+    return found
 
 
 def _count_up(node: Node) -> None:
@@ -76,7 +83,7 @@ def _count_up(node: Node) -> None:
         return
     iota = load("lazynp.backends.numpy.operations").iota  # few programs want one as it is
     with np.errstate(all="ignore"):
-        value = Buffer(iota(shape[0], arg[0], arg[1], dtype))
+        value = buffer.Buffer(iota(shape[0], arg[0], arg[1], dtype))
     with forking.graph:
         if node.buffer is None:
             node.publish(value)
@@ -140,9 +147,7 @@ class generic(metaclass=ScalarType):
             value = value.concrete()
         found = at_once(cls._numpy, value, *imaginary)
         if isinstance(found, np.ndarray):
-            from lazynp.arrays import asarray
-
-            return asarray(found)
+            return conversion.asarray(found)
         return scalar_of_value(found)
 
     # Value ------------------------------------------------------------------------------------------------------------
@@ -251,9 +256,7 @@ class generic(metaclass=ScalarType):
 
     @property
     def flat(self) -> Any:
-        from lazynp.arrays import wrap
-
-        return wrap(node_of_scalar(self)).flat
+        return arrays.wrap(node_of_scalar(self)).flat
 
     # Python's own conversions -----------------------------------------------------------------------------------------
     __iter__ = None  # or Python would iterate by asking for element 0
@@ -295,10 +298,9 @@ class generic(metaclass=ScalarType):
     def __getitem__(self, key: Any) -> Any:
         if type(key) is tuple and not key:
             return self
-        from lazynp.arrays import wrap
 
         try:
-            return wrap(node_of_scalar(self))[key]  # a copy, for what indexes an array without axes: ..., None, a truth value
+            return arrays.wrap(node_of_scalar(self))[key]  # a copy, for what indexes an array without axes: ..., None, a truth value
         except IndexError:
             raise IndexError("invalid index to scalar variable.") from None
 
@@ -309,11 +311,10 @@ class generic(metaclass=ScalarType):
         """
         if self is TRUE or self is FALSE or not (key is ... or (type(key) is tuple and not key) or _is_condition(key)):
             raise TypeError(f"'{type(self)._numpy.__module__}.{type(self).__name__}' object does not support item assignment")
-        from lazynp.arrays import node_of, result, wrap
 
-        array = wrap(node_of_scalar(self))
+        array = arrays.wrap(node_of_scalar(self))
         array[key] = value
-        found = result(node_of(array))
+        found = arrays.result(arrays.node_of(array))
         self._node, self._value = found._node, found._value
 
 

@@ -15,15 +15,21 @@ import weakref
 from abc import ABCMeta
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lazynp.array import core
 from lazynp.array.core import Cell
 from lazynp.graph.node import caller
-from lazynp.graph.report import count_fallback
 from lazynp.scalars import generic, is_scalar
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import conversion, protocols
+    from lazynp.graph import report
+else:
+    conversion, report, protocols = late("conversion", "graph.report", "protocols")
 
 _ARRAYS: Final = (Cell, np.ndarray)
 _NUMPYS_OWN: Final = np.ndarray.__array_ufunc__
@@ -82,10 +88,8 @@ def asked(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _given(value: Any) -> Any:
     """The argument as NumPy's: memory of arrays is shared."""
-    from lazynp.protocols import exported
-
     if isinstance(value, Cell):
-        return exported(value, "argument")
+        return protocols.exported(value, "argument")
     if type(value) is tuple:
         return tuple([_given(item) for item in value])
     if type(value) is list:
@@ -97,15 +101,13 @@ def _given(value: Any) -> Any:
 
 def of_numpys(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     """Call a method of NumPy's array with what may be ours; what it gives is ours where it is of no subclass."""
-    from lazynp.arrays import asarray
-
     given = [_given(value) for value in arguments]
     named = {name: _given(value) for name, value in keywords.items()}
     found = function(*given, **named)
     for value, theirs in zip((*arguments, *keywords.values()), (*given, *named.values()), strict=True):
         if found is theirs:
             return value
-    return asarray(found) if type(found) is np.ndarray else found
+    return conversion.asarray(found) if type(found) is np.ndarray else found
 
 
 def unasking(theirs: Any) -> Callable[..., Any]:
@@ -113,7 +115,7 @@ def unasking(theirs: Any) -> Callable[..., Any]:
     inner = getattr(theirs, "_implementation", theirs)
 
     def implementation(*arguments: Any, **keywords: Any) -> Any:
-        count_fallback(inner.__name__, 0, caller())
+        report.count_fallback(inner.__name__, 0, caller())
         return of_numpys(inner, *arguments, **keywords)
 
     return functools.update_wrapper(implementation, inner)

@@ -11,27 +11,34 @@ import operator
 import warnings
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp import arrays, protocols
-from lazynp.array import hand
+from lazynp import arrays, views
 from lazynp.array.core import Cell
-from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Shape, stacklevel
-from lazynp.layout import checked_order
-from lazynp.namespace import indexing
 from lazynp.values import config
+from lazynp.values.loading import late
 from lazynp.values.nesting import checked_shape
-from lazynp.views import AXES, NEW, REINTERPRET, STRIDED, Geometry, Keyed, Path, Region, Step, View, reshaped_strides
+
+if TYPE_CHECKING:
+    from lazynp import layout, protocols, storage
+    from lazynp.array import hand
+    from lazynp.graph import build
+    from lazynp.namespace import indexing
+    from lazynp.views import Geometry, Path, Region, Step
+else:
+    hand, build, layout, indexing, protocols, storage = late(
+        "array.hand", "graph.build", "layout", "namespace.indexing", "protocols", "storage"
+    )
 
 _new = Cell.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array in memory
 # Steps from a plain array whose geometry can wait until it is asked for.
-_FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
+_FIRST_STEPS = frozenset({o.SLICE, views.AXES, o.RESHAPE})
 
 
 def view_flip(x: arrays.ndarray, axes: Sequence[int]) -> arrays.ndarray:
@@ -59,7 +66,7 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
     if x.shape != old:  # a length is an object, which changed the array when it was asked for its value
         return view_reshape(x, shape, order, copy)
     if order not in ("C", "F", "A"):
-        order = checked_order(order)
+        order = layout.checked_order(order)
         if order == "K":
             raise ValueError("order 'K' is not permitted for reshaping")
     if order == "A":
@@ -71,11 +78,11 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
         return arrays.wrap(build.copied(build.reshape(arrays.node_of(x), shape)))
     if asked == old:
         # The same memory as it lies; a -1 makes NumPy lay out even the same shape anew, which shows in axes of length one and empty arrays.
-        return derived(x, old, (AXES, tuple(range(len(old))), old))
+        return derived(x, old, (views.AXES, tuple(range(len(old))), old))
     if type(x._base) is not arrays.ndarray and type(x._base) is not np.ndarray:
         return derived(x, old, (o.RESHAPE, None, shape))
-    offset, strides = arrays.geometry(x)
-    found = reshaped_strides(old, strides, shape, x.dtype.itemsize)
+    offset, strides = layout.geometry(x)
+    found = views.reshaped_strides(old, strides, shape, x.dtype.itemsize)
     if found is not None:
         return derived(x, old, (o.RESHAPE, None, shape), geometry=(offset, found))
     if copy is False:
@@ -123,7 +130,7 @@ def view_diagonal(x: arrays.ndarray, offset: int = 0, axis1: int = 0, axis2: int
     rows, columns = shape[axis1], shape[axis2]
     top, left = max(-offset, 0), max(offset, 0)
     n = max(min(rows - top, columns - left), 0)
-    start, strides = arrays.geometry(x)
+    start, strides = layout.geometry(x)
     if n:
         start += top * strides[axis1] + left * strides[axis2]
     found = start, (*[strides[axis] for axis in rest], strides[axis1] + strides[axis2])
@@ -146,7 +153,7 @@ def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
         return derived(x, shape, (part, (real, dtype), shape))
     if part is o.REAL:
         return x
-    zeros = arrays.wrap_ordered(build.expand(build.const(0, dtype), x.shape), arrays.copy_order(x, "F" if x.flags.fnc else "C"))
+    zeros = arrays.wrap_ordered(build.expand(build.const(0, dtype), x.shape), layout.copy_order(x, "F" if x.flags.fnc else "C"))
     zeros._readonly = True
     return zeros
 
@@ -167,7 +174,7 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
         return derived(x, shape, (o.BITCAST, (dtype, source), shape))
     if not shape:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
-    if shape[-1] != 1 and 0 not in shape and arrays.geometry(x)[1][-1] != source.itemsize:
+    if shape[-1] != 1 and 0 not in shape and layout.geometry(x)[1][-1] != source.itemsize:
         raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
     nbytes = shape[-1] * source.itemsize
     if nbytes % dtype.itemsize:
@@ -176,7 +183,7 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
             if dtype.itemsize > source.itemsize
             else "When changing to a smaller dtype, its size must be a divisor of the size of original dtype"
         )
-    return derived(x, shape, (REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)))
+    return derived(x, shape, (views.REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)))
 
 
 def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: str | None) -> Any:
@@ -193,7 +200,7 @@ def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: s
         flat = view_dtype(flat, np.dtype(np.uint8))
     start = offset // flat.itemsize
     found = view_dtype(view_slice(flat, flat.shape, ((start, 1),), (nbytes // flat.itemsize,)), dtype)
-    if order is not None and checked_order(order) == "F":
+    if order is not None and layout.checked_order(order) == "F":
         return view_reshape(found, wanted[::-1]).T
     return found.reshape(wanted)
 
@@ -204,7 +211,7 @@ def may_be_written(x: arrays.ndarray) -> bool:
         x._base.flags.writeable = True  # or NumPy says why not
         return True
     root = x._base if type(x._base) is arrays.ndarray else x
-    if type(root._base) is arrays.Draft and not root._base.array.flags.writeable:
+    if type(root._base) is storage.Draft and not root._base.array.flags.writeable:
         return False  # memory from outside
     owner = x.base  # not the root where a result lies in another order, which has no name
     return not owner._readonly if type(owner) is arrays.ndarray else root is x or not root._readonly
@@ -218,8 +225,8 @@ def _known_memory(x: Any) -> np.ndarray[Any, Any] | None:
         return None
     root = x._base if type(x._base) is arrays.ndarray else x
     held = root._base
-    seen = type(held) is np.ndarray or arrays.is_lent(root) or (type(held) is arrays.Draft and held.outside is not None)
-    return arrays.elements(x) if seen else None
+    seen = type(held) is np.ndarray or storage.is_lent(root) or (type(held) is storage.Draft and held.outside is not None)
+    return storage.elements(x) if seen else None
 
 
 def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
@@ -236,7 +243,7 @@ def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
     memory = np.empty(extent, np.uint8)  # addresses only, never touched
     if not a.size or not b.size:
         return False
-    one, two = [np.ndarray(x.shape, x.dtype, memory, *arrays.geometry(x)) for x in (a, b)]
+    one, two = [np.ndarray(x.shape, x.dtype, memory, *layout.geometry(x)) for x in (a, b)]
     return bool(np.shares_memory(one, two) if exact else np.may_share_memory(one, two))
 
 
@@ -269,9 +276,7 @@ def reshaped_meanwhile(seen: Shape, now: Shape) -> ValueError:
     return ValueError(f"an array of shape {seen} was given the shape {now} in the middle of an operation")
 
 
-def derived(
-    x: arrays.ndarray, seen: Shape, step: Step, readonly: bool = False, geometry: Geometry | None = None
-) -> arrays.ndarray:
+def derived(x: arrays.ndarray, seen: Shape, step: Step, readonly: bool = False, geometry: Geometry | None = None) -> arrays.ndarray:
     """The view of ``x`` that one more step gives, which was made for an array of the shape ``seen``."""
     base, node = x._base, x._node  # with nothing in between
     if type(base) is _MEMORY:
@@ -282,13 +287,13 @@ def derived(
         apart = root is not x
         if not apart:
             root = hand.cell(base[...], owner)  # whose flags and shape are not set
-        view = View(root.shape, root.dtype, (), root.shape, root.dtype, owner)
+        view = views.View(root.shape, root.dtype, (), root.shape, root.dtype, owner)
         if apart:
             place = start, base.strides
-            view = view.extended((STRIDED, (*place, base.dtype), base.shape), view.owner, place)
+            view = view.extended((views.STRIDED, (*place, base.dtype), base.shape), view.owner, place)
         view = view.extended(step, view.owner, geometry)
     elif type(base) is arrays.ndarray:
-        parent: View = x._view
+        parent: views.View = x._view
         root, shape = base, parent.shape
         view = parent.extended(step, x if parent.owner is None else parent.owner, geometry)
     else:
@@ -296,9 +301,9 @@ def derived(
         at = node if base is None else base
         shape = at.shape
         if geometry is None and step[0] in _FIRST_STEPS:
-            view = View(shape, at.dtype, (step,), step[2], at.dtype, x)
+            view = views.View(shape, at.dtype, (step,), step[2], at.dtype, x)
         else:
-            view = View(shape, at.dtype, (), shape, at.dtype, None).extended(step, x, geometry)
+            view = views.View(shape, at.dtype, (), shape, at.dtype, None).extended(step, x, geometry)
     if shape != seen:
         raise reshaped_meanwhile(seen, shape)
     v: arrays.ndarray = _new(arrays.ndarray)
@@ -317,19 +322,19 @@ def view_slice(x: arrays.ndarray, shape: Shape, axes: Region, lengths: Shape) ->
 
 def view_key(x: arrays.ndarray, seen: Shape, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> arrays.ndarray:
     """Read a basic key: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
-    if len(kept) == len(lengths) and NEW not in kept:
+    if len(kept) == len(lengths) and views.NEW not in kept:
         return derived(x, seen, (o.SLICE, axes, lengths))
     shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])
     base, node = x._base, x._node  # with nothing in between
     if type(base) is arrays.ndarray or type(base) is _MEMORY:
-        return derived(derived(x, seen, (o.SLICE, axes, lengths)), lengths, (AXES, kept, shape))
+        return derived(derived(x, seen, (o.SLICE, axes, lengths)), lengths, (views.AXES, kept, shape))
     at = node if base is None else base
     if at.shape != seen:
         raise reshaped_meanwhile(seen, at.shape)
     v: arrays.ndarray = _new(arrays.ndarray)
     v._node = None
     v._base = x
-    v._view = View(at.shape, at.dtype, ((o.SLICE, axes, lengths), (AXES, kept, shape)), shape, at.dtype, x)
+    v._view = views.View(at.shape, at.dtype, ((o.SLICE, axes, lengths), (views.AXES, kept, shape)), shape, at.dtype, x)
     v._stamp = None
     v._readonly = x._readonly
     return v
@@ -340,7 +345,7 @@ def view_keyed(x: arrays.ndarray, memory: np.ndarray[Any, Any], key: Any, shape:
     v: arrays.ndarray = _new(arrays.ndarray)
     v._node = v._stamp = None
     v._base = x
-    v._view = Keyed(memory, key, shape, x, _path)
+    v._view = views.Keyed(memory, key, shape, x, _path)
     v._readonly = x._readonly
     return v
 
@@ -349,15 +354,15 @@ def _path(key: Any, shape: Shape) -> Path:
     found = indexing.basic(key, shape)
     assert found is not None
     region, lengths, axes, _, _ = found
-    if len(axes) == len(lengths) and NEW not in axes:
+    if len(axes) == len(lengths) and views.NEW not in axes:
         return ((o.SLICE, region, lengths),)
-    return (o.SLICE, region, lengths), (AXES, axes, tuple([1 if axis < 0 else lengths[axis] for axis in axes]))
+    return (o.SLICE, region, lengths), (views.AXES, axes, tuple([1 if axis < 0 else lengths[axis] for axis in axes]))
 
 
 def view_axes(x: arrays.ndarray, axes: tuple[int, ...]) -> arrays.ndarray:
     """Axes permuted, dropped (of length one) and added: ``axes`` names the source axis of each, or NEW."""
     shape = x.shape
-    return derived(x, shape, (AXES, axes, tuple([1 if axis < 0 else shape[axis] for axis in axes])))
+    return derived(x, shape, (views.AXES, axes, tuple([1 if axis < 0 else shape[axis] for axis in axes])))
 
 
 def view_permute(x: arrays.ndarray, axes: tuple[int, ...]) -> arrays.ndarray:

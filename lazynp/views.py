@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazynp.graph import build
+from lazynp.graph import _native
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import INT64, INT64_END
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Op
 from lazynp.values.buffer import Buffer
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp.graph import build
+else:
+    (build,) = late("graph.build")
 
 if TYPE_CHECKING:
     from lazynp.arrays import ndarray
@@ -191,9 +197,7 @@ class Keyed(View):
         return found
 
 
-def part(
-    root: ndarray, origin: Any, offset: int, shape: Shape, strides: Strides, dtype: Dtype
-) -> View:
+def part(root: ndarray, origin: Any, offset: int, shape: Shape, strides: Strides, dtype: Dtype) -> View:
     """Name a part of an array by its place in the memory.
 
     ``origin`` is the plain array ``root``; or (owner, path, shape): whose memory it is, and the reshape of the root's that was cut (None:
@@ -623,3 +627,5 @@ _PUT: dict[Op, Callable[[Node | None, Shape, Any, Node], Node]] = {
 }
 
 _NEEDS_OLD = frozenset({o.SLICE, o.REAL, o.IMAG})
+
+_native.register_views(View)

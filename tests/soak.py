@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import lazynp as np
+from lazynp.arrays import ndarray
 from lazynp.engine import realize as engine
 from lazynp.graph import build, report
 from lazynp.graph.node import Node
-from lazynp.ndarray import ndarray
 from lazynp.values import allocator, config
 from lazynp.values.buffer import Buffer
 

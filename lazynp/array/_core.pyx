@@ -578,15 +578,23 @@ cdef int _member(Member* member, object cls, str name) except -1:
     return 0
 
 
-def register_parts(node, buffer, draft, view, elements):
-    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there, ``elements`` of a view calls ``show``."""
-    global view_method, show_method
+def register_buffers(node, buffer):
+    """Tell where the memory of a node's value is found."""
     _member(&member_buffer, node, "buffer")
     _member(&member_array, buffer, "_array")
     _member(&member_shared, buffer, "shared")
+
+
+def register_drafts(draft):
+    """Tell where the memory of an array is found that other code may write."""
     _member(&member_draft, draft, "array")
     _member(&member_lease, draft, "lease")
     _member(&member_outside, draft, "outside")
+
+
+def register_parts(view, elements):
+    """Let ``view`` name how a part of a large array lies in there, and ``elements`` of a view call ``show``."""
+    global view_method, show_method
     view_method = _keep(view)
     show_method = _keep(elements)
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lazynp import arrays
 from lazynp.array import core
-from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
+from lazynp.array.hand import AS_THEY_ARE
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.errstate import current
@@ -29,8 +29,15 @@ from lazynp.graph.floating import at_once, at_users_line, heard, hearing, listen
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE, number
 from lazynp.values import config
-from lazynp.values.loading import load
+from lazynp.values.loading import late, load
 from lazynp.values.nesting import MOST_AXES
+
+if TYPE_CHECKING:
+    from lazynp import conversion, storage
+    from lazynp.array import hand
+    from lazynp.array.hand import Memory
+else:
+    hand, conversion, storage = late("array.hand", "conversion", "storage")
 
 _MEMORY: Final = np.ndarray
 _ARRAY: Final = arrays.ndarray
@@ -112,7 +119,7 @@ def at_hand_first(args: Sequence[Any], costly: bool = False) -> bool:
             waits.append((root, value))
     for root, x in waits:
         root.realize()
-        memory_of(x)
+        hand.memory_of(x)
     return bool(waits)
 
 
@@ -122,7 +129,7 @@ def by_kernels(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[s
     def given(value: Any, deep: bool = True) -> Any:
         kind = type(value)
         if kind is _ARRAY:
-            return arrays.buffered(value._base) if _is_large(value) else value
+            return conversion.buffered(value._base) if _is_large(value) else value
         return kind([given(item, False) for item in value]) if deep and (kind is tuple or kind is list) else value
 
     out = kwargs.get("out")
@@ -137,7 +144,7 @@ def _given(value: Any, cells: list[arrays.ndarray], depth: int = 0) -> Any:
     """An argument as NumPy takes it; arrays of ours are remembered in ``cells``."""
     kind = type(value)
     if kind is arrays.ndarray:
-        memory = memory_of(value)
+        memory = hand.memory_of(value)
         if memory is None:
             raise _Elsewhere
         cells.append(value)
@@ -147,11 +154,11 @@ def _given(value: Any, cells: list[arrays.ndarray], depth: int = 0) -> Any:
     if kind is tuple or kind is list:
         if len(value) > config.at_hand or depth > MOST_AXES:
             raise _Elsewhere
-        if NUMBERS.issuperset(map(type, value)):
+        if hand.NUMBERS.issuperset(map(type, value)):
             return value
         return kind([_given(item, cells, depth + 1) for item in value])
     if kind is _MEMORY:
-        if value.size > config.at_hand or value.dtype.char not in CHARS or not value.dtype.isnative:
+        if value.size > config.at_hand or value.dtype.char not in hand.CHARS or not value.dtype.isnative:
             raise _Elsewhere
         return value
     if kind in CLASSES:
@@ -179,7 +186,7 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     if values is not None and len(cells) >= least and (not kwargs or _all_as_they_are(map(type, kwargs.values()))):
         try:
             value = hearing(theirs, *values, **kwargs) if kwargs else hearing(theirs, *values)
-            return number(value) if type(value) in OF_TYPE else result(value, cells)
+            return number(value) if type(value) in OF_TYPE else hand.result(value, cells)
         except RuntimeError:  # another thread computes
             pass
         finally:
@@ -199,7 +206,7 @@ def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int, 
         kind = type(value)
         if kind is _ARRAY:
             memory = value._base
-            if type(memory) is not _MEMORY or memory.size < warns_below or memory.dtype not in REAL:
+            if type(memory) is not _MEMORY or memory.size < warns_below or memory.dtype not in hand.REAL:
                 return None
             cells.append(value)
             values.append(memory)
@@ -208,7 +215,7 @@ def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int, 
         elif kind is list or kind is tuple:
             if len(value) > config.at_hand or depth > MOST_AXES:
                 return None
-            inner = value if NUMBERS.issuperset(map(type, value)) else _plain(value, cells, warns_below, depth + 1)
+            inner = value if hand.NUMBERS.issuperset(map(type, value)) else _plain(value, cells, warns_below, depth + 1)
             if inner is None:
                 return None
             values.append(inner if kind is list else tuple(inner))
@@ -230,7 +237,7 @@ def _answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
             if kind is arrays.ndarray:
                 memory = value._base
                 if type(memory) is not _MEMORY:
-                    memory = memory_of(value)
+                    memory = hand.memory_of(value)
                     if memory is None:
                         return NotImplemented
                     borrowed = borrowed or type(value._base) is not _MEMORY
@@ -273,7 +280,7 @@ def _answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
             return value  # NumPy's own array, given for the result
     elif kind in OF_TYPE or (borrowed and _shows(value)):
         return number(value) if kind in OF_TYPE else NotImplemented
-    return result(value, cells)
+    return hand.result(value, cells)
 
 
 def _unwritable(memory: Memory) -> Memory:
@@ -304,7 +311,9 @@ def fits(a: Memory, b: Memory) -> bool:
 
 def fit(args: Sequence[Any]) -> bool:
     """Tell the same of any arguments, if all of them are in memory."""
-    given: list[Any] = [memory_of(x) if type(x) is arrays.ndarray else x for x in args if type(x) is arrays.ndarray or type(x) is _MEMORY]
+    given: list[Any] = [
+        hand.memory_of(x) if type(x) is arrays.ndarray else x for x in args if type(x) is arrays.ndarray or type(x) is _MEMORY
+    ]
     return len(given) != 2 or given[0] is None or given[1] is None or fits(*given)
 
 
@@ -312,14 +321,14 @@ def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b:
     """A function of an array in memory and another operand, where that is in memory as well; else ``NotImplemented``."""
     kind = type(b)
     if kind is arrays.ndarray:
-        y: Any = memory_of(b)
+        y: Any = hand.memory_of(b)
         if y is None or not fits(x, y):
             return NotImplemented
-    elif kind in NUMBERS:
+    elif kind in hand.NUMBERS:
         y = b
     elif kind is _MEMORY:
         y = b
-        if b.dtype.char not in CHARS or b.size > config.at_hand or not fits(x, b):
+        if b.dtype.char not in hand.CHARS or b.size > config.at_hand or not fits(x, b):
             return NotImplemented
     elif kind in CLASSES and b._value is not None:
         y = b._value
@@ -332,7 +341,7 @@ def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b:
         stop(before)
         if heard:
             tell_here()
-    return cell(value) if type(value) is _MEMORY else number(value)  # all operands were arrays without axes
+    return hand.cell(value) if type(value) is _MEMORY else number(value)  # all operands were arrays without axes
 
 
 def plain(x: Any) -> Any:
@@ -340,7 +349,7 @@ def plain(x: Any) -> Any:
     kind = type(x)
     if kind is _ARRAY or kind is _MEMORY or not isinstance(x, _MEMORY):
         return x
-    return arrays.asarray(x)
+    return conversion.asarray(x)
 
 
 def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -350,13 +359,13 @@ def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """
     if not config.at_hand or type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
         return NotImplemented
-    x, y = arrays.elements(a), arrays.elements(b)
+    x, y = storage.elements(a), storage.elements(b)
     if x is None or y is None or not (0 < x.ndim < 3 and 0 < y.ndim < 3):
         return NotImplemented
     if (x.shape[0] if x.ndim == 2 else 1) * (y.shape[1] if y.ndim == 2 else 1) > config.at_hand:
         return NotImplemented
     value = at_once(function, x, y)
-    return cell(value) if type(value) is _MEMORY else number(value)
+    return hand.cell(value) if type(value) is _MEMORY else number(value)
 
 
 def product_in_passing(a: arrays.ndarray, b: Any) -> Any:
@@ -366,7 +375,7 @@ def product_in_passing(a: arrays.ndarray, b: Any) -> Any:
     """
     if not config.at_hand or devices.gpus is not None or a._base is not None or type(b) is not arrays.ndarray:
         return NotImplemented
-    node, y = a._node, arrays.elements(b)
+    node, y = a._node, storage.elements(b)
     if y is None or len(node.shape) != 2 or y.ndim not in (1, 2) or y.dtype != node.dtype or y.shape[0] != node.shape[1]:
         return NotImplemented
     columns = y.shape[1] if y.ndim == 2 else 1
@@ -377,7 +386,7 @@ def product_in_passing(a: arrays.ndarray, b: Any) -> Any:
         return NotImplemented
     try:
         with np.errstate(**{kind: "ignore" if mode == "ignore" else "raise" for kind, mode in current().modes.items()}):  # type: ignore[arg-type]
-            return result(_product_by_rows(steps, node, y))
+            return hand.result(_product_by_rows(steps, node, y))
     except FloatingPointError:  # rows would tell of it one by one
         return NotImplemented
 
@@ -440,13 +449,13 @@ def contraction(subscripts: str, operands: Sequence[Any], optimize: Any) -> Any:
             return NotImplemented
         if type(x._base) is arrays.ndarray and x.size > x._base.size:
             wide = True
-            arrays.host(x, "einsum")
-        memory = arrays.elements(x)
+            storage.host(x, "einsum")
+        memory = storage.elements(x)
         if memory is None:
             return NotImplemented
         values.append(memory)
     value = at_once(core.einsum, subscripts, *values, optimize=optimize or (len(values) > 2 and not wide))
-    return NotImplemented if type(value) is _MEMORY and value.base is not None else result(value)
+    return NotImplemented if type(value) is _MEMORY and value.base is not None else hand.result(value)
 
 
 def of_complex(function: Callable[..., Any], args: Sequence[Any]) -> Any:
@@ -459,23 +468,23 @@ def of_complex(function: Callable[..., Any], args: Sequence[Any]) -> Any:
         kind = type(x)
         if kind is arrays.ndarray:
             found = found or x.dtype.kind == "c"
-            x = arrays.elements(x)
+            x = storage.elements(x)
         elif kind in CLASSES:
             x = x._value
-        elif kind not in NUMBERS:
+        elif kind not in hand.NUMBERS:
             return NotImplemented
         if x is None:
             return NotImplemented
         found = found or kind is complex or isinstance(x, np.complexfloating)
         values.append(x)
-    return result(at_once(function, *values)) if found else NotImplemented
+    return hand.result(at_once(function, *values)) if found else NotImplemented
 
 
 def of_number(function: Callable[[Any, Any], Any], other: Any, x: Any) -> Any:
     """Apply a function to a number of NumPy's and an array, where that is in memory; else ``NotImplemented``."""
-    if type(other) not in NUMBERS or type(x) is not arrays.ndarray:
+    if type(other) not in hand.NUMBERS or type(x) is not arrays.ndarray:
         return NotImplemented
-    memory = memory_of(x)
+    memory = hand.memory_of(x)
     return NotImplemented if memory is None else of_one(functools.partial(function, other), memory)
 
 
@@ -488,17 +497,17 @@ def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
         stop(before)
         if heard:
             tell_here()
-    return cell(value) if type(value) is _MEMORY else number(value)
+    return hand.cell(value) if type(value) is _MEMORY else number(value)
 
 
 def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
     """A function that writes into an array in memory; what the other operand still needs is computed now."""
     kind = type(b)
     if kind is arrays.ndarray:
-        b = arrays.host(b, "an operand in memory")
+        b = storage.host(b, "an operand in memory")
     elif kind in CLASSES:
         b = b.concrete("an operand in memory")
-    elif kind not in NUMBERS and kind is not _MEMORY:
+    elif kind not in hand.NUMBERS and kind is not _MEMORY:
         return NotImplemented
     before = listen_to_all()
     try:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from lazynp.array._core import *  # noqa: F403
 
 __all__ = [
-    "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "at_call", "attribute", "belongs", "bind", "chain", "chain_counts",
-    "chain_sizes", "class_reads", "clips", "compiled", "compresses", "contract", "contraction_vectors", "convolve", "copy_into",
-    "correlate", "count", "draws_later", "einsum", "exchange", "first", "first_work", "forget", "function", "kind", "lags", "layouts",
-    "lend", "listen", "name_methods", "number", "number_classes_of", "number_members", "numpys_number", "of_types", "over", "owns",
-    "parts_of", "pass_over", "pause", "pauses", "poisons", "positions", "read_chosen", "reduce_in_order", "register",
+    "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "at_call", "attribute", "belongs", "bind", "chain", "chain_counts", "chain_sizes",
+    "class_reads", "clips", "compiled", "compresses", "contract", "contraction_vectors", "convolve", "copy_into", "correlate", "count",
+    "draws_later", "einsum", "exchange", "first", "first_work", "forget", "function", "kind", "lags", "layouts", "lend", "listen",
+    "name_methods", "number", "number_classes_of", "number_members", "numpys_number", "of_types", "over", "owns", "parts_of", "pass_over",
+    "pause", "pauses", "poisons", "positions", "read_chosen", "reduce_in_order", "register", "register_buffers", "register_drafts",
     "register_elements", "register_kinds", "register_parts", "register_ufunc", "release", "remember", "rows", "seal", "set_together",
     "settle", "share", "show", "spare", "stable_order", "stand_for", "tape", "together", "values", "vectors", "words", "workers",
     "write_chosen", "writing",

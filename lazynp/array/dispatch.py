@@ -35,16 +35,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from math import ceil, prod
-from types import FunctionType
-from typing import Any, Final
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy._core import umath
 
 from lazynp.array import core
-from lazynp.array.calls import ALWAYS, answer, any_large, at_hand_first, bound, by_kernels, growing
-from lazynp.array.hand import cell
 from lazynp.values import config
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp.array import calls, hand
+else:
+    calls, hand = late("array.calls", "array.hand")
 
 _MEMORY: Final = np.ndarray
 _WHOLE_NUMBERS: Final = frozenset(map(np.dtype, "ilqILQ"))  # themselves, which native arrays have
@@ -112,7 +116,7 @@ def _range_size(*limits: Any, **options: Any) -> int:
 def _spaced_size(start: Any = None, stop: Any = None, num: Any = 50, *rest: Any, **options: Any) -> int:
     """Elements of a space of ``num`` steps."""
     num = options.get("num", num)
-    return int(num) * bound([x for x in (start, stop) if type(x) is not int]) if type(num) in _WHOLE else _LARGE
+    return int(num) * calls.bound([x for x in (start, stop) if type(x) is not int]) if type(num) in _WHOLE else _LARGE
 
 
 _LARGE: Final = 1 << 62
@@ -185,7 +189,9 @@ def promised(name: str, load: Callable[[], Any], theirs: Any, module: str = "laz
         itself.append(called if made is None else made)
         return called
 
-    made = core.function(slow, answering, name, own, _least(name), name in BY_KERNELS, True)
+    builtin = isinstance(theirs, BuiltinFunctionType)  # as an attribute of a class it does not become a method
+    given = staticmethod(slow) if builtin else slow
+    made = core.function(given, _ZEROS.get(name, answering), name, own, _least(name), name in BY_KERNELS, True)
     if type(made) is not FunctionType:  # the class that a function of the core tells of is that of the one in Python
         core.stand_for(made, theirs)
     made = _promised.setdefault(theirs, made)  # another thread may have been sooner
@@ -246,7 +252,7 @@ def _of_lists(function: Callable[..., Any], theirs: Any, own: frozenset[str]) ->
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = growing(theirs, args, kwargs, 0, ALWAYS) if own.isdisjoint(kwargs) else NotImplemented
+        found = calls.growing(theirs, args, kwargs, 0, calls.ALWAYS) if own.isdisjoint(kwargs) else NotImplemented
         return function(*args, **kwargs) if found is NotImplemented else found
 
     return call
@@ -260,9 +266,9 @@ def _before_kernels(function: Callable[..., Any], whole: Callable[[tuple[Any, ..
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if any_large(args, kwargs):
-            return by_kernels(function, args, kwargs)
-        return whole(args)(*args, **kwargs) if at_hand_first(args) else function(*args, **kwargs)
+        if calls.any_large(args, kwargs):
+            return calls.by_kernels(function, args, kwargs)
+        return whole(args)(*args, **kwargs) if calls.at_hand_first(args) else function(*args, **kwargs)
 
     return call
 
@@ -278,13 +284,13 @@ def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
         if plain and limit and len(args) == 1 and not kwargs:
             shape = args[0]
             if (shape if type(shape) is int else _shape_size(shape)) <= limit:
-                return cell(theirs(shape))
+                return hand.cell(theirs(shape))
         if size is None:  # like another array, of which the fifth argument may say the shape
             small = len(args) < 5 and kwargs.get("shape") is None
         else:
             small = size(*args, **kwargs) <= limit
         if limit and small and own.isdisjoint(kwargs):
-            found = answer(theirs, args, kwargs, 0 if size is not None else 1, 0 if name in _QUIET else ALWAYS)
+            found = calls.answer(theirs, args, kwargs, 0 if size is not None else 1, 0 if name in _QUIET else calls.ALWAYS)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)

@@ -11,30 +11,33 @@ then whose memory that is (what ``base`` shows), its ``_node`` is nothing.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from math import prod
 from operator import setitem
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp import arrays, protocols
 from lazynp.array import core
-from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, NATIVE
-from lazynp.graph.errstate import state_of, token, variable
-from lazynp.graph.floating import at_users_line, heard, listen_to_all, listening, stop, tell_here
+from lazynp.graph.floating import at_users_line, heard, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
+from lazynp.values.loading import late
 from lazynp.values.nesting import MOST_AXES, too_deep
+
+if TYPE_CHECKING:
+    from lazynp import arrays, conversion, protocols, storage
+    from lazynp.graph import build
+else:
+    arrays, conversion, build, protocols, storage = late("arrays", "conversion", "graph.build", "protocols", "storage")
 
 Memory = np.ndarray[Any, Any]
 
-if variable is not None:
-    core.listen(variable, listening, heard, tell_here, lambda: state_of(token()).kinds)
 _new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})
@@ -47,6 +50,12 @@ REAL: Final = frozenset(dtype for dtype in NATIVE if dtype.kind != "c")
 _INTEGERS: Final = frozenset({int, np.int64, core.number_classes_of[np.int64]})
 PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis), *[kind for kind in OF_TYPE if issubclass(kind, np.integer)]})
 """Types of what a key is made of that NumPy takes as it is."""
+
+
+def is_plain(key: Any) -> bool:
+    """Tell whether a key has only parts that need no look at the array."""
+    return type(key) in PLAIN_PARTS or (type(key) is tuple and PLAIN_PARTS.issuperset(map(type, key)))
+
 
 EXACT: Final = {
     float: FLOAT64, np.float64: FLOAT64, core.number_classes_of[np.float64]: FLOAT64, int: INT64, np.int64: INT64,
@@ -124,10 +133,10 @@ def _found(x: arrays.ndarray) -> Memory | None:
         return None
     inner = base._base
     if type(inner) is not _MEMORY and (prod(base.shape) > limit or (inner := _found(base)) is None):
-        found = arrays.elements(x)
+        found = storage.elements(x)
         whole = base._node
         return _part_of_fill(x, whole) if found is None and whole is not None else found
-    return _taken(x, base, node, arrays.shown(x, inner)[...], view.owner)
+    return _taken(x, base, node, storage.shown(x, inner)[...], view.owner)
 
 
 def _part_of_fill(x: arrays.ndarray, node: Node) -> Memory | None:
@@ -205,7 +214,7 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
         base = value.base
         if base is None:
             if value.size > config.at_hand:
-                return arrays.from_numpy(value, copy=False)
+                return conversion.from_numpy(value, copy=False)
             made = _new(arrays.ndarray)  # a cell, spelled out
             made._base = value
             made._view = made._node = None
@@ -216,7 +225,7 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
             if type(memory) is _MEMORY and (base is memory or base is memory.base):
                 return cell(value, owner_of(x))
         if value.size > config.at_hand:
-            return arrays.from_numpy(value) if given else arrays.adopted(value)  # it shows memory that belongs to no cell here
+            return conversion.from_numpy(value) if given else storage.adopted(value)  # it shows memory that belongs to no cell here
         return cell(value, base)
     if kind is tuple:
         return tuple([result(item, given) for item in value])
@@ -246,7 +255,7 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     if base is not None and (base is memory or base is memory.base):
         return cell(found, owner_of(x))
     if found.size > config.at_hand:
-        return arrays.from_numpy(found, copy=base is not None)
+        return conversion.from_numpy(found, copy=base is not None)
     return cell(found, base)  # gathered, perhaps in another order
 
 
@@ -255,7 +264,7 @@ def _key(part: Any, depth: int = 0) -> Any:
     kind = type(part)
     if kind is arrays.ndarray:
         base = part._base
-        return base if type(base) is _MEMORY else arrays.host(part, "index")
+        return base if type(base) is _MEMORY else storage.host(part, "index")
     if kind in CLASSES:
         return part.concrete("index")
     if kind is tuple or kind is list:
@@ -270,7 +279,7 @@ def _key(part: Any, depth: int = 0) -> Any:
 def gathered(x: arrays.ndarray, key: Any) -> Any:
     """``x[key]`` of a large array that exists, at few places: integer arrays in memory; else ``NotImplemented``."""
     limit = config.at_hand
-    memory = arrays.elements(x) if limit else None
+    memory = storage.elements(x) if limit else None
     if memory is None:
         return NotImplemented
     places: list[Any] = []
@@ -311,7 +320,7 @@ def write(memory: Memory, key: Any, value: Any) -> None:
     kind = type(value)
     if kind is arrays.ndarray:
         at = value._base
-        value = at if type(at) is _MEMORY else arrays.host(value, "an operand in memory")
+        value = at if type(at) is _MEMORY else storage.host(value, "an operand in memory")
         if value.dtype is memory.dtype:
             memory[key] = value
             return
@@ -361,9 +370,10 @@ def let_go(x: arrays.ndarray, others: int) -> bool:
         return False
     if sys.getrefcount(memory) > others + 3:  # the cell's, this function's, and what is asked
         return False
-    return core.exchange(x, memory, None, None, None, build.buffer(memory), others + _OWN)
+    return core.exchange(x, memory, None, None, None, build.buffer(memory), others + _own_references())
 
 
+@functools.cache
 def _own_references() -> int:
     """Count the references that ``core.exchange`` sees to memory that only ``let_go`` knows."""
     x = core.Cell()
@@ -374,9 +384,6 @@ def _own_references() -> int:
     while not core.exchange(x, memory, None, None, None, node, holders):
         holders += 1
     return holders
-
-
-_OWN: Final = _own_references()
 
 
 def writable(x: arrays.ndarray, large: bool = False) -> Memory | None:
@@ -390,12 +397,12 @@ def writable(x: arrays.ndarray, large: bool = False) -> Memory | None:
     if memory is not None:
         return memory
     base = x._base
-    if base is not None and arrays.is_lent(base if type(base) is arrays.ndarray else x, own=1):
-        return None if x._readonly else arrays.elements(x)
+    if base is not None and storage.is_lent(base if type(base) is arrays.ndarray else x, own=1):
+        return None if x._readonly else storage.elements(x)
     if type(base) is not arrays.ndarray or not config.at_hand or x._readonly:
         return None
     small = prod(x._view.shape) <= config.at_hand
-    return arrays.elements(x) if (small or large) and _has_own_memory(base, small) else None
+    return storage.elements(x) if (small or large) and _has_own_memory(base, small) else None
 
 
 def _has_own_memory(root: arrays.ndarray, small: bool = True) -> bool:
@@ -409,7 +416,7 @@ def _has_own_memory(root: arrays.ndarray, small: bool = True) -> bool:
         return False
     copy = small and (fill or build.size(node) * node.dtype.itemsize <= COPIED)
     del node  # the memory is the array's own if there is no other reference to it
-    return arrays.draft(root, copy=copy) is not None
+    return storage.draft(root, copy=copy) is not None
 
 
 def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
@@ -433,7 +440,7 @@ def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence
     elif kind not in NUMBERS and (kind not in CLASSES or value._value is None):
         return False
     with core.writing(x):
-        memory = arrays.elements(x) if _has_own_memory(root, small) else None
+        memory = storage.elements(x) if _has_own_memory(root, small) else None
         if kind is arrays.ndarray:
             value = memory_of(value)  # which may be a part of what is written
         if memory is None or value is None:
@@ -450,7 +457,7 @@ def owned_first(root: arrays.ndarray) -> bool:
     if node.buffer is None and not _is_fill(node):
         return False
     del held, node  # the memory is the array's own if there is no other reference to it
-    return arrays.draft(root, copy=False) is not None
+    return storage.draft(root, copy=False) is not None
 
 
 def _computed(value: Any, kind: type) -> None:
@@ -458,4 +465,4 @@ def _computed(value: Any, kind: type) -> None:
     if kind is not arrays.ndarray:
         value.concrete("an operand in memory")
     elif memory_of(value) is None and prod(value.shape) <= config.at_hand:
-        arrays.host(value, "an operand in memory")
+        storage.host(value, "an operand in memory")

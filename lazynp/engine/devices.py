@@ -20,7 +20,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from lazynp.graph import op as o
-from lazynp.graph.build import TF32
 from lazynp.graph.node import Node, site_of, where
 from lazynp.values import config
 
@@ -163,7 +162,7 @@ class device:  # noqa: N801, a function to its users
 
 
 _EXACT: tuple[str, ...] = ()
-_ROUNDED = (TF32,)
+_ROUNDED = (o.TF32,)
 
 
 def precision(dtype: Any) -> tuple[str, ...]:

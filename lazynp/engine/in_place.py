@@ -13,7 +13,7 @@ computed element by element, so that no piece reads what an earlier one has over
 What is a copy and then a method (``np.sort``, ``np.partition``) is done in a run's own temporary where that is not read afterwards
 (``changes`` in ``backends/numpy/source.py``). A ``STORE`` may be written into the memory of the array it changes if the old elements are
 not wanted any more. Their readers are not counted: counting would cost every operation. Within a program the scheduler sees all readers
-(``memory.py``). For an input of the program, ``backends/common/ownership.py`` makes a transaction of the run: the memory is detached from
+(``storage.py``). For an input of the program, ``backends/common/ownership.py`` makes a transaction of the run: the memory is detached from
 its node (other threads then wait in ``realize``), the elements that will be overwritten are saved, and after the run one looks whether the
 old node died with the graph that the run consumed. If it lives, or the run failed, the old elements are put back; where there is no memory
 for an old value beside the new one, it is put together when it is read. A plan claims an input only where it overwrites less than half of

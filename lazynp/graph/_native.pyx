@@ -77,7 +77,8 @@ cdef extern from "record.h":
     PyObject* node_function
     PyObject* axes_op
     PyObject* expand_op
-    int arrays_are(object, object, object) except -1
+    int arrays_are(object, object) except -1
+    int views_are(object) except -1
     object recorder_new(PyTypeObject*, object, object, int, int)
 
 cdef list _kept = []  # what the C code refers to
@@ -168,14 +169,20 @@ def without_sizes(key):
     return structure, extents or ()
 
 
-def register(cls, view, scalar, wrap, node_of, int depth):
-    """Make ``cls`` the class of arrays, ``view`` that of what views see, ``scalar`` the root of scalars.
+def register_views(view):
+    """Make ``view`` the class of what views see."""
+    views_are(view)
+    _keep(view)
+
+
+def register(cls, scalar, wrap, node_of, int depth):
+    """Make ``cls`` the class of arrays, ``scalar`` the root of scalars.
 
     ``wrap`` makes the arrays of nodes deeper than ``depth``, and of others that are not plain; ``node_of`` finds the nodes of views.
     """
     global wrap_function, node_function, remembered_depth
-    arrays_are(cls, view, scalar)
-    _keep((cls, view, scalar))
+    arrays_are(cls, scalar)
+    _keep((cls, scalar))
     wrap_function, node_function = _keep(wrap), _keep(node_of)
     remembered_depth = depth
 

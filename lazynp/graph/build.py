@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -18,8 +18,13 @@ from lazynp.graph.errstate import QUIET
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape, Site, caller
 from lazynp.graph.op import Kind, Op
-from lazynp.values import pressure
 from lazynp.values.buffer import Buffer
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp.values import pressure
+else:
+    (pressure,) = late("values.pressure")
 
 Axis = tuple[int, int]  # (start, step) of one sliced axis
 
@@ -194,9 +199,6 @@ def concat(parts: Sequence[Node], axis: int) -> Node:
     shape = list(parts[0].shape)
     shape[axis] = sum(part.shape[axis] for part in parts)
     return Node(o.CONCAT, tuple(parts), axis, parts[0].dtype, tuple(shape), caller())
-
-
-TF32 = "tf32"  # last of a product's parameters where a GPU may round its factors so
 
 
 def call(name: str, params: tuple[Any, ...], src: Sequence[Node], dtype: np.dtype[Any], shape: Shape) -> Node:

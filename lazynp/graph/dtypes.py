@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+DType = np.dtype[Any]
 NATIVE: Final[frozenset[np.dtype[Any]]] = frozenset(np.dtype(char) for char in "?bBhHiIlLqQefdFD")
 
 BOOL: Final[np.dtype[Any]] = np.dtype(np.bool_)

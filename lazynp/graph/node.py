@@ -15,8 +15,9 @@ from lazynp.graph._native import Node, caller
 
 Shape = tuple[int, ...]
 Site = tuple[CodeType, int]
+DEPTH_CUT = 250  # operations in a chain, of which longer ones are cut at a line: see `bounds.py`
 
-__all__ = ["Node", "Shape", "Site", "caller", "line_of", "site_of", "span", "stacklevel", "user_frame", "where"]
+__all__ = ["DEPTH_CUT", "Node", "Shape", "Site", "caller", "line_of", "site_of", "span", "stacklevel", "user_frame", "where"]
 
 
 def user_frame() -> FrameType:

@@ -301,4 +301,5 @@ COMPARISONS: Final = frozenset([op for op in ALL if op.predicate and op.arity ==
 COMBINING: Final = frozenset([op for op in ALL if op.identity is not _none])
 # Calls whose operands lie in memory as their sources do; others may be made in the memory of what they are given.
 PRODUCTS: Final = ("matmul", "dot")
+TF32: Final = "tf32"  # last of a product's parameters where a GPU may round its factors so
 CALLS: Final = frozenset({CALL, OUTPUT, CONTIGUOUS})  # dear to compute a second time, whatever the size

@@ -318,7 +318,7 @@ static PyObject* record_one(Recorder* self, PyObject* a) {
 
 /* Slices ----------------------------------------------------------------------------------------------------------------------------- */
 
-#define SMALL_PART 16 /* as in `memory.py` */
+#define SMALL_PART 16 /* as in `storage.py` */
 
 /* `x[key]` where x is a plain array, and the key is of slices, integers, new axes and an ellipsis, not of integers alone; NULL without an
    exception for all else, for what NumPy refuses, and for small parts of what waits (`memory.partial_read`). */
@@ -329,7 +329,7 @@ static PyObject* record_slice(PyObject* x, PyObject* key) {
     long axes[64];
     double whole = 1, part_size = 1;
     int same = 1, element = 1, ellipses = 0;
-    if (node == NULL) return NULL;
+    if (node == NULL || view_class == NULL) return NULL; /* the module of views is yet to be loaded */
     ndim = PyTuple_GET_SIZE(node->shape);
     if (PyTuple_CheckExact(key)) n = PyTuple_GET_SIZE(key);
     if (n == 0 || n + ndim > 64) return NULL;
@@ -524,21 +524,34 @@ static Py_ssize_t member_offset(PyObject* type, const char* name) {
 
 static int record_ready(void) { return PyType_Ready(&recorder_type) < 0 || PyType_Ready(&calls_type) < 0 ? -1 : 0; }
 
-/* Learn where arrays, views and scalars keep what. */
-static int arrays_are(PyObject* type, PyObject* view, PyObject* scalar) {
-    struct {
-        PyObject* of;
-        const char* name;
-        Py_ssize_t* at;
-    } members[] = {{type, "_base", &base_at}, {type, "_node", &node_at}, {type, "_view", &view_at}, {type, "_stamp", &stamp_at},
-                   {type, "_readonly", &readonly_at}, {view, "path", &path_at},
-                   {view, "root", &root_at}, {view, "root_dtype", &root_dtype_at}, {view, "shape", &view_shape_at}, {scalar, "_node", &scalar_node_at}};
+typedef struct {
+    PyObject* of;
+    const char* name;
+    Py_ssize_t* at;
+} Place;
+
+static int places_found(const Place* places, size_t count) {
     size_t k;
-    for (k = 0; k < sizeof(members) / sizeof(*members); k++)
-        if ((*members[k].at = member_offset(members[k].of, members[k].name)) < 0) return -1;
+    for (k = 0; k < count; k++)
+        if ((*places[k].at = member_offset(places[k].of, places[k].name)) < 0) return -1;
+    return 0;
+}
+
+/* Learn where arrays and scalars keep what. */
+static int arrays_are(PyObject* type, PyObject* scalar) {
+    const Place places[] = {{type, "_base", &base_at}, {type, "_node", &node_at}, {type, "_view", &view_at}, {type, "_stamp", &stamp_at},
+                            {type, "_readonly", &readonly_at}, {scalar, "_node", &scalar_node_at}};
+    if (places_found(places, sizeof(places) / sizeof(*places)) < 0) return -1;
     array_class = (PyTypeObject*)type;
-    view_class = (PyTypeObject*)view;
     scalar_class = (PyTypeObject*)scalar;
+    return 0;
+}
+
+/* Learn where views keep what. */
+static int views_are(PyObject* view) {
+    const Place places[] = {{view, "path", &path_at}, {view, "root", &root_at}, {view, "root_dtype", &root_dtype_at}, {view, "shape", &view_shape_at}};
+    if (places_found(places, sizeof(places) / sizeof(*places)) < 0) return -1;
+    view_class = (PyTypeObject*)view;
     return 0;
 }
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from lazynp import scalars
 from lazynp.array import core
-from lazynp.arrays import asarray
+from lazynp.conversion import asarray
 from lazynp.mapping.modules import is_zip, mapped_spec, owned
 from lazynp.mapping.syntax import OURS, THEIRS, compile_mapped, concerns, is_numpy, renamed
 from lazynp.namespace.bridge.neighbours import numpys as shown

@@ -9,24 +9,31 @@ NumPy's do.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import core, hand
-from lazynp.conversion import converted, holds_ours, loses_a_part, warn_complex
+from lazynp.array import core
 from lazynp.engine import devices
-from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
-from lazynp.memory import DRAFT_BYTES, SMALL_PART
-from lazynp.namespace.indexing import located
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
-from lazynp.views import AXES, NEW, Region, put, stored
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import conversion, storage, viewing, views
+    from lazynp.array import hand
+    from lazynp.graph import build
+    from lazynp.namespace import indexing
+    from lazynp.views import Region
+else:
+    hand, conversion, build, indexing, storage, viewing, views = late(
+        "array.hand", "conversion", "graph.build", "namespace.indexing", "storage", "viewing", "views"
+    )
 
 DRAFT_RUN = 8
 """Arrays larger than ``DRAFT_BYTES`` that others hold too wait for this many element writes in a row before they are copied."""
@@ -50,7 +57,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
     """``x[key] = value``."""
     if x._readonly:
         raise ValueError("assignment destination is read-only")
-    shape, found = located(x, key)
+    shape, found = indexing.located(x, key)
     if found is None:
         _write_advanced(x, key, value)
         return
@@ -64,27 +71,27 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         if isinstance(value, (list, tuple)) or ((kind is arrays.ndarray or isinstance(value, np.ndarray)) and value.shape):
             # An element takes no sequence; NumPy says so in words that depend on the dtype.
             np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
-    if devices.gpus is None and root._base is None and prod(lengths) * SMALL_PART <= root.size and _is_run(root._node):
-        arrays.draft(root)
+    if devices.gpus is None and root._base is None and prod(lengths) * storage.SMALL_PART <= root.size and _is_run(root._node):
+        storage.draft(root)
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return
-    if root._base is not None and arrays.is_lent(root):
+    if root._base is not None and storage.is_lent(root):
         with core.writing(x):
             hand.write(memory(x), key, value)
         return
     if root is x and (type(value) is not arrays.ndarray or value._base is not root):
         # A plain array, the usual case: one STORE.
         dtype = x.dtype
-        if len(axes) == len(lengths) and NEW not in axes:
+        if len(axes) == len(lengths) and views.NEW not in axes:
             node = fitted(value, lengths, dtype)
         else:
             node = fitted(value, tuple([1 if axis < 0 else lengths[axis] for axis in axes]), dtype)
-            node = put(None, lengths, (AXES, axes, node.shape), node)
+            node = views.put(None, lengths, (views.AXES, axes, node.shape), node)
         if devices.gpus is not None:
             node = devices.gpus.kept(node, arrays.root_node(x), lengths == x.shape)
-        if arrays.change(x, lambda old: stored(old, shape, dtype, region, node)):
+        if arrays.change(x, lambda old: views.stored(old, shape, dtype, region, node)):
             return
-    view = arrays.view_key(x, shape, region, lengths, axes)
+    view = viewing.view_key(x, shape, region, lengths, axes)
     if type(value) is arrays.ndarray and value._base is root and value._view.path == view._view.path and value.dtype == view.dtype:
         return  # x[key] += ...: the view was written already and is put back where it lies
     if root is not x:
@@ -113,10 +120,10 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
             worth, exists = _worth_draft(node), node.buffer is not None
             del node  # the memory is the array's own if nothing else holds it
             if worth:
-                arrays.draft(root)
-            elif not exists or arrays.draft(root, copy=False) is None:
+                storage.draft(root)
+            elif not exists or storage.draft(root, copy=False) is None:
                 return False
-        memory = arrays.elements(x)
+        memory = storage.elements(x)
         assert memory is not None
         place = tuple([start for start, _ in region])
         if memory.dtype.char in _NARROW:
@@ -143,7 +150,7 @@ def _worth_draft(node: Node) -> bool:
     """Tell whether an array should get memory of its own for element writes: it is small and known, or written again and again."""
     sources = node.src  # before the operation is looked at: see ``build.is_filled``
     if node.buffer is not None or (node.op is o.EXPAND and sources[0].op is o.CONST):
-        return build.size(node) * node.dtype.itemsize <= DRAFT_BYTES
+        return build.size(node) * node.dtype.itemsize <= storage.DRAFT_BYTES
     return _is_run(node)
 
 
@@ -187,25 +194,25 @@ def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
         given, wanted = (str(s).replace(", ", ",") for s in (value.shape, shape))
         raise ValueError(f"could not broadcast input array from shape {given} into shape {wanted}")
     if node.dtype != dtype:
-        node = converted(node, dtype)
+        node = conversion.converted(node, dtype)
     return build.expand(build.copied(node), shape)
 
 
 def _foreign(value: Any, shape: Shape, dtype: np.dtype[Any]) -> arrays.ndarray:
     """Anything else that can be assigned: NumPy arrays, sequences, objects and strings that convert."""
     if isinstance(value, np.ndarray) and value.dtype in NATIVE:
-        found = arrays.asarray(value)
+        found = conversion.asarray(value)
         if type(found) is arrays.ndarray:
             return found
-    if isinstance(value, (list, tuple)) and holds_ours(value):
-        found = arrays.asarray(value)
+    if isinstance(value, (list, tuple)) and conversion.holds_ours(value):
+        found = conversion.asarray(value)
         if type(found) is arrays.ndarray:
             return found
     given = np.shape(value)
     # A sequence nested deeper than the array has axes is NumPy's error to word.
     memory = np.empty(given if len(given) <= len(shape) else shape, dtype)
     memory[...] = value
-    return arrays.from_numpy(memory, copy=False)
+    return conversion.from_numpy(memory, copy=False)
 
 
 def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
@@ -215,12 +222,12 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
     if devices.gpus is not None and devices.gpus.write(x, key, value):
         return
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
-    if isinstance(value, (list, tuple)) and holds_ours(value):
-        value = arrays.asarray(value)
+    if isinstance(value, (list, tuple)) and conversion.holds_ours(value):
+        value = conversion.asarray(value)
     if type(value) is arrays.ndarray:
         arrays.together("indexed write", x, value)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
-        value = arrays.host(value, "indexed write")
+        value = storage.host(value, "indexed write")
     with core.writing(x):
         target, value = memory(x), _real_for(x, value)
         if not core.write_chosen(target, key, value):
@@ -229,8 +236,8 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
 
 def _real_for(x: arrays.ndarray, value: Any) -> Any:
     """Return what NumPy is to write into ``x``: of complex arrays the real part, for its warning would name a line of ours."""
-    if isinstance(value, np.ndarray) and loses_a_part(value.dtype, x.dtype):
-        warn_complex()
+    if isinstance(value, np.ndarray) and conversion.loses_a_part(value.dtype, x.dtype):
+        conversion.warn_complex()
         return value.real
     return value
 
@@ -245,10 +252,10 @@ def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
     if kind not in _PLAIN and kind not in CLASSES and not (kind is arrays.ndarray and value.shape == ()):
         return False
     root = _root(x)
-    if arrays.is_lent(root) or (type(x._base) is arrays.Draft and x._base.outside is None):
+    if storage.is_lent(root) or (type(x._base) is storage.Draft and x._base.outside is None):
         return False
     if kind in CLASSES or kind in OF_TYPE:
-        value = arrays.asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
+        value = conversion.asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
     chosen = fitted(value, (), x.dtype)
     mask = arrays.node_of(key)
     if len(mask_shape) != len(shape):
@@ -264,18 +271,18 @@ def fits(shape: Shape, *given: Shape) -> bool:
 def write_where(x: arrays.ndarray, mask: Node, values: Node) -> None:
     """Write where a mask is true, of nodes that broadcast to the shape and have the dtype; all else stays as other threads write it."""
     if not arrays.update(x, lambda old: build.elementwise(o.WHERE, old.dtype, build.expand(mask, old.shape), values, old)):
-        known = [arrays.host(arrays.wrap(node), "shared memory") for node in (values, mask)]
+        known = [storage.host(arrays.wrap(node), "shared memory") for node in (values, mask)]
         with core.writing(x):
             np.copyto(memory(x), known[0], where=known[1])
 
 
 def _host_key(part: Any) -> Any:
     if type(part) is arrays.ndarray:
-        return arrays.host(part, "index")
+        return storage.host(part, "index")
     if type(part) in CLASSES:
         return part.concrete("index")
-    if isinstance(part, (list, tuple)) and holds_ours(part):
-        return arrays.host(arrays.asarray(part), "index")
+    if isinstance(part, (list, tuple)) and conversion.holds_ours(part):
+        return storage.host(conversion.asarray(part), "index")
     return part
 
 
@@ -289,8 +296,8 @@ def memory(x: arrays.ndarray, reason: str = "indexed write") -> np.ndarray[Any, 
     """The array as memory that may be written now, by who holds ``core.writing(x)`` meanwhile."""
     if devices.gpus is not None:
         devices.gpus.count_on_host(reason, x)
-    arrays.draft(_root(x))
-    owned = arrays.elements(x)
+    storage.draft(_root(x))
+    owned = storage.elements(x)
     assert owned is not None
     return owned
 
@@ -306,7 +313,7 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any, whole: bool = False) -> 
     if own:
         value = memory(value)
     elif type(value) is arrays.ndarray or type(value) in CLASSES:
-        value = arrays.host(value, "indexed write")
+        value = storage.host(value, "indexed write")
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
     with core.writing(x):
         target, value = memory(x), _real_for(x, value)

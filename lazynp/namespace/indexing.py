@@ -10,32 +10,38 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 import numpy as np
 
-from lazynp import arrays
-from lazynp.array import core, hand
+from lazynp import arrays, views
+from lazynp.array import core
 from lazynp.engine import devices
-from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64, INT64_END
 from lazynp.graph.node import Node, Shape
 from lazynp.values import config
-from lazynp.views import NEW, Region, memory_order
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import conversion, layout, storage, viewing
+    from lazynp.array import hand
+    from lazynp.graph import build
+else:
+    hand, conversion, build, layout, storage, viewing = late("array.hand", "conversion", "graph.build", "layout", "storage", "viewing")
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
 MAX_DIMENSIONS = 64
 MAX_ARRAYS = 64  # operands of NumPy's iterator, which one array and its index arrays are
-Basic = tuple[Region, Shape, tuple[int, ...], bool, bool]
+Basic = tuple[views.Region, Shape, tuple[int, ...], bool, bool]
 
 
 # Keys ---------------------------------------------------------------------------------------------------------------------
 
 
 def basic(key: Any, shape: Shape) -> Basic | None:
-    """Region, its shape, the axis map after it, whether the key is all integers, and whether a 0-d array is among them.
+    """views.Region, its shape, the axis map after it, whether the key is all integers, and whether a 0-d array is among them.
 
     None where the key has other arrays in it.
     """
@@ -69,7 +75,7 @@ def basic(key: Any, shape: Shape) -> Basic | None:
             axis += 1
             element = False
         elif part is None:
-            axes.append(NEW)
+            axes.append(views.NEW)
             element = False
             if len(axes) + ndim - axis > MAX_DIMENSIONS:
                 new = sum([other is None for other in parts])
@@ -158,7 +164,7 @@ def _integer(part: Any) -> int | None:
         return operator.index(part)
     except TypeError:
         if hasattr(part, "__array__"):
-            array = arrays.asarray(part)
+            array = conversion.asarray(part)
             return operator.index(array) if not array.shape and array.dtype.kind in "iu" else None
         if hasattr(part, "__getitem__"):
             return None
@@ -182,22 +188,22 @@ def read(x: arrays.ndarray, key: Any) -> Any:
     region, lengths, axes, element, copies = found
     if element:
         return _element(x, region) if region else arrays.result(arrays.node_of(x))
-    arrays.partial_read(x, prod(lengths))
-    view = arrays.view_key(x, shape, region, lengths, axes)
+    storage.partial_read(x, prod(lengths))
+    view = viewing.view_key(x, shape, region, lengths, axes)
     if copies:
         # To NumPy a 0-d array is an index array, which gives no view.
-        return arrays.wrap_ordered(build.copied(arrays.node_of(view)), arrays.copy_order(view, "K"))
+        return arrays.wrap_ordered(build.copied(arrays.node_of(view)), layout.copy_order(view, "K"))
     return view
 
 
-def _element(x: arrays.ndarray, region: Region) -> Any:
+def _element(x: arrays.ndarray, region: views.Region) -> Any:
     """The element at a region of single indices: a number.
 
     What is pending is computed now: who reads an element wants a number, and Python's loops over elements should cost what NumPy's do.
     """
-    memory = arrays.elements(x)
+    memory = storage.elements(x)
     if memory is None:
-        memory = arrays.host(x, "element")
+        memory = storage.host(x, "element")
     return core.number(memory[tuple([start for start, _ in region])])
 
 
@@ -259,7 +265,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
     axis = 0
     for place, part in enumerate(parts):
         if part is None:
-            new.append(NEW)
+            new.append(views.NEW)
         elif part is Ellipsis:
             for _ in range(ndim - taken):
                 region.append((0, 1))
@@ -305,7 +311,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
                 index: Any = _flat_positions(part)
                 if not part.shape:
                     advanced.append((len(new), index))
-                    new.append(NEW)
+                    new.append(views.NEW)
                     continue
             else:
                 n = shape[axis]
@@ -318,14 +324,14 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
             advanced.append((len(new), index))
             new.append(len(grouped))
             grouped.append(n)
-    view = arrays.view_slice(x, shape, tuple(region), tuple(lengths))
+    view = viewing.view_slice(x, shape, tuple(region), tuple(lengths))
     if tuple(grouped) == tuple(lengths):
-        view = arrays.view_axes(view, tuple(new))
-        strides = arrays.geometry(view)[1]
+        view = viewing.view_axes(view, tuple(new))
+        strides = layout.geometry(view)[1]
     else:
-        steps = arrays.geometry(view)[1]
-        view = arrays.view_axes(arrays.view_reshape(view, tuple(grouped)), tuple(new))
-        strides = tuple([0 if k == NEW else steps[begins[k]] for k in new])
+        steps = layout.geometry(view)[1]
+        view = viewing.view_axes(viewing.view_reshape(view, tuple(grouped)), tuple(new))
+        strides = tuple([0 if k == views.NEW else steps[begins[k]] for k in new])
     consecutive = places[-1] - places[0] == len(places) - 1
     given = [index for _, index in advanced]
     indices = [_index_node(index) for index in given]
@@ -340,7 +346,7 @@ def positions(x: arrays.ndarray) -> Sequence[Any]:
     found = None if devices.gpus is None else devices.gpus.positions(x)
     if found is not None:
         return found
-    memory = arrays.host(x, "mask shape")
+    memory = storage.host(x, "mask shape")
     found = core.positions(memory)
     return np.nonzero(memory) if found is None else found
 
@@ -355,14 +361,14 @@ def _flat_positions(mask: Any) -> Any:
     global _last
     buffer = None
     if type(mask) is arrays.ndarray and mask._base is None and devices.gpus is None:
-        arrays.host(mask, "mask shape")
+        storage.host(mask, "mask shape")
         buffer = _buffer_of(mask)
     if buffer is None:
-        return positions(arrays.view_reshape(mask, (-1,)))[0]
+        return positions(viewing.view_reshape(mask, (-1,)))[0]
     last = _last
     if last is not None and last[0]() is buffer:
         return last[1]
-    found = arrays.wrap(build.buffer(positions(arrays.view_reshape(mask, (-1,)))[0]))
+    found = arrays.wrap(build.buffer(positions(viewing.view_reshape(mask, (-1,)))[0]))
     if found.size * 8 <= PLACES_BYTES:
         _last = ref(buffer, _forget), found
     return found
@@ -387,10 +393,10 @@ def _part(part: Any) -> Any:
         index = _integer(part)
         if index is not None:
             return index
-    array = part if kind is arrays.ndarray else arrays.asarray(part)
+    array = part if kind is arrays.ndarray else conversion.asarray(part)
     if array.dtype.kind not in "biu":
         if array.size == 0 and isinstance(part, (list, tuple)):
-            return arrays.asarray(np.zeros(array.shape, INT64))
+            return conversion.asarray(np.zeros(array.shape, INT64))
         if kind is arrays.ndarray or isinstance(part, np.ndarray):
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         raise IndexError(_BAD_KEY)
@@ -419,7 +425,7 @@ def _mask_size(mask: arrays.ndarray, shape: Shape, axis: int) -> int:
 
 def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
     """An index array; out-of-range values that are already known are refused now, the others when they are computed."""
-    known = arrays.elements(index)
+    known = storage.elements(index)
     if known is not None:
         buffer = _buffer_of(index) if index._base is None else None
         ends = None if buffer is None else buffer.ends
@@ -458,7 +464,7 @@ def _broadcast(indices: list[Node]) -> Shape:
 
 def _lead_order(given: Sequence[Any], common: Shape, shape: Shape) -> tuple[int, ...] | None:
     """The memory order of a result with one element per index: its first axes lie as those of the index arrays do."""
-    order = arrays.result_order(given, common)
+    order = layout.result_order(given, common)
     return None if order is None else (*order, *range(len(common), len(shape)))
 
 
@@ -475,16 +481,16 @@ def _changes_often(mask: np.ndarray[Any, Any]) -> bool:
 def _masked(x: arrays.ndarray, mask: arrays.ndarray) -> Any:
     """``x[mask]``, computed at the call: only then is known how many elements there are, and what is made of them may be small."""
     arrays.together("mask", x, mask)
-    memory, chosen = arrays.host(x, "mask"), arrays.host(mask, "mask")
+    memory, chosen = storage.host(x, "mask"), storage.host(mask, "mask")
     rank = len(mask.shape)
     plain = mask._base is None and x.shape[:rank] == mask.shape and memory.flags.c_contiguous
     if plain and not core.compresses(memory.itemsize) and _changes_often(chosen):
-        found = memory.reshape(mask.size, *x.shape[rank:]).take(arrays.host(_flat_positions(mask)), 0)
+        found = memory.reshape(mask.size, *x.shape[rank:]).take(storage.host(_flat_positions(mask)), 0)
     else:
         found = core.read_chosen(memory, chosen)
         if found is None:
             found = memory[chosen]
-    return arrays.from_numpy(found, copy=False) if found.size > config.at_hand else hand.cell(found)
+    return conversion.from_numpy(found, copy=False) if found.size > config.at_hand else hand.cell(found)
 
 
 def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
@@ -499,7 +505,7 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     if single and type(x._base) is not arrays.ndarray and key.dtype.kind in "iu" and x.shape and key.shape:
         # One integer array on a plain array, the usual case.
         n = x.shape[0]
-        arrays.partial_read(x, prod(key.shape) * prod(x.shape[1:]))
+        storage.partial_read(x, prod(key.shape) * prod(x.shape[1:]))
         if type(key) is arrays.ndarray:
             node = build.gather(arrays.node_of(x), _index_node(_checked(key, n, 0)))
         else:
@@ -517,11 +523,11 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     if axes != list(range(len(axes))):
         node = build.permute(node, (*axes, *rest))
     common = _broadcast(index.arrays)
-    arrays.partial_read(x, prod(common) * prod([shape[a] for a in rest]))
+    storage.partial_read(x, prod(common) * prod([shape[a] for a in rest]))
     node = build.gather(node, *[build.expand(i, common) for i in index.arrays])
     lead, trail = len(common), len(rest)
     # NumPy lays the index arrays' axes out first, then the others in the array's own memory order, and shows them in the key's order.
-    order = memory_order(tuple([shape[a] for a in rest]), tuple([index.strides[a] for a in rest]), 0)
+    order = views.memory_order(tuple([shape[a] for a in rest]), tuple([index.strides[a] for a in rest]), 0)
     memory = (*range(lead), *[lead + a for a in (order or range(trail))])
     if prod([shape[a] for a in rest]) == 1:
         memory = _lead_order(index.given, common, node.shape) or memory

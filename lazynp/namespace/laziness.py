@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core
+from lazynp.arrays import ndarray, node_of, root_node
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge.fallback import set_fallback
-from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.scalars import force, is_scalar
 from lazynp.values import config
 from lazynp.values.loading import load
@@ -204,9 +204,7 @@ def memory() -> Any:
     >>> sorted(np.memory())
     ['allocations', 'devices', 'held_peak', 'in_use', 'lines', 'numpy', 'peak', 'peak_lines', 'pending', 'pooled', 'reuses', 'scratch']
     """
-    from lazynp.graph import report
-
-    return {**load("lazynp.graph.usage").memory(), "scratch": report.work.scratch}
+    return {**load("lazynp.graph.usage").memory(), "scratch": load("lazynp.graph.report").work.scratch}
 
 
 class _Progress:
@@ -269,11 +267,8 @@ def report() -> str:
     >>> "values forced" in np.report()
     True
     """
-    from lazynp.graph import report as counts
+    told: str = load("lazynp.graph.report").report()
+    return told
 
-    return counts.report()
 
-
-FUNCTIONS = {
-    function.__name__: function for function in (realize, schedule, explain, kernelize, memory, progress, report, set_fallback)
-}
+FUNCTIONS = {function.__name__: function for function in (realize, schedule, explain, kernelize, memory, progress, report, set_fallback)}

@@ -9,31 +9,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import index
 from types import FunctionType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import getweakrefcount
 
 import numpy as np
 
-from lazynp.array import core, dispatch, hand, tapes
-from lazynp.array.calls import at_hand_first, product_in_passing
-from lazynp.conversion import as_dtype, loses_a_part, no_array, warn_complex
+from lazynp.array import core, dispatch, tapes
+from lazynp.arrays import ndarray, node_of, result, update, wrap_ordered
 from lazynp.graph import filters
-from lazynp.graph.build import cast, const, copied, expand
 from lazynp.graph.dtypes import NATIVE
-from lazynp.graph.floating import at_once
+from lazynp.graph.errstate import state_of, token, variable
+from lazynp.graph.floating import at_once, heard, listening, tell_here
 from lazynp.graph.node import caller
-from lazynp.memory import become, is_exported, private
-from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
-from lazynp.namespace.routines import creation
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
-from lazynp.ndarray import copy_order, host, ndarray, node_of, result, update, view_reshape, wrap_ordered
 from lazynp.scalars import is_scalar, scalar_of_value
 from lazynp.values import config
-from lazynp.values.buffer import unseen
-from lazynp.values.loading import load, under_way
+from lazynp.values.loading import late, later, load, under_way
 from lazynp.values.outside import from_outside
+
+if TYPE_CHECKING:
+    from lazynp import conversion, layout, storage, viewing
+    from lazynp.array import hand
+    from lazynp.graph import build
+    from lazynp.namespace import assignment
+    from lazynp.values import buffer
+else:
+    hand, conversion, build, layout, assignment, storage, buffer, viewing = late(
+        "array.hand", "conversion", "graph.build", "layout", "namespace.assignment", "storage", "values.buffer", "viewing"
+    )
 
 
 def _routines(topic: str) -> Any:
@@ -45,7 +50,7 @@ def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None)
     """Give an array another shape over the same elements; see :meth:`numpy.ndarray.reshape`."""
     wanted = shape[0] if len(shape) == 1 else shape
     if type(self) is ndarray:
-        return view_reshape(self, wanted, order, copy)
+        return viewing.view_reshape(self, wanted, order, copy)
     return _routines("shaping").reshape(self, wanted, order, copy=copy)
 
 
@@ -58,23 +63,23 @@ def _transpose(self: Any, *axes: Any) -> Any:
 
 def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
     """Convert the values to another dtype; see :meth:`numpy.ndarray.astype`."""
-    wanted, source = as_dtype(dtype), self.dtype
+    wanted, source = conversion.as_dtype(dtype), self.dtype
     if wanted not in NATIVE:
         if type(self) is not ndarray:
             return self.concrete("astype").astype(wanted, order=order, casting=casting)
-        return host(self, "astype").astype(wanted, order=order, casting=casting, copy=True)  # type: ignore[call-overload]
+        return storage.host(self, "astype").astype(wanted, order=order, casting=casting, copy=True)  # type: ignore[call-overload]
     if casting != "unsafe" and not np.can_cast(source, wanted, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {source!r} to {wanted!r} according to the rule '{casting}'")
     array = type(self) is ndarray
     if wanted == source and not copy and (not array or order in "KA" or (order == "C" and self.flags.c_contiguous)):
         return self
-    if loses_a_part(source, wanted):
-        warn_complex()
+    if conversion.loses_a_part(source, wanted):
+        conversion.warn_complex()
     if not array:
         value = self._value
-        return result(cast(node_of(self), wanted)) if value is None else scalar_of_value(value.astype(wanted))
-    node = copied(cast(node_of(self), wanted))
-    return wrap_ordered(node, copy_order(self, order))
+        return result(build.cast(node_of(self), wanted)) if value is None else scalar_of_value(value.astype(wanted))
+    node = build.copied(build.cast(node_of(self), wanted))
+    return wrap_ordered(node, layout.copy_order(self, order))
 
 
 def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
@@ -105,13 +110,13 @@ def _fill(self: Any, value: Any) -> None:
     if self._readonly:
         raise ValueError("assignment destination is read-only")
     if is_scalar(value) or (type(value) is ndarray and not value.shape):
-        node = fitted(value, (), self.dtype)
+        node = assignment.fitted(value, (), self.dtype)
     else:
         # NumPy takes a sequence for a bool, and for no other element.
         element = np.empty((), self.dtype)
-        at_once(element.fill, host(value) if type(value) is ndarray else value)
-        node = const(element[()], self.dtype)
-    self._write(expand(node, self.shape))
+        at_once(element.fill, storage.host(value) if type(value) is ndarray else value)
+        node = build.const(element[()], self.dtype)
+    self._write(build.expand(node, self.shape))
 
 
 def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
@@ -142,12 +147,12 @@ def _resized(self: Any, new_shape: tuple[Any, ...], refcheck: bool, held: bool) 
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     memory = hand.own_memory(self)
-    if refcheck and (is_exported(self) or (memory is not None and not unseen(memory)) or held or getweakrefcount(self)):
+    if refcheck and (storage.is_exported(self) or (memory is not None and not buffer.unseen(memory)) or held or getweakrefcount(self)):
         others = sizes, sizes
         sizes.resize(len(sizes.shape) + sizes.size + len(others))  # NumPy says why not
-    made = host(self, "resize").copy("K")  # the views keep the old memory
+    made = storage.host(self, "resize").copy("K")  # the views keep the old memory
     made.resize(sizes.shape, refcheck=False)
-    become(self, made)
+    storage.become(self, made)
 
 
 def _conjugate(self: Any, out: Any = None, /) -> Any:
@@ -229,7 +234,7 @@ _numpys_getfield: Final = _by_numpy("getfield")
 
 def _getfield(self: Any, dtype: Any, offset: Any = 0) -> Any:
     """Show bytes of each element as another dtype, which is a view; see :meth:`numpy.ndarray.getfield`."""
-    wanted = np.dtype(no_array(dtype))
+    wanted = np.dtype(conversion.no_array(dtype))
     if type(self) is not ndarray or wanted not in NATIVE or type(offset) is not int or hand.memory_of(self) is not None:
         return _numpys_getfield(self, dtype, offset)
     if not 0 <= offset <= self.dtype.itemsize - wanted.itemsize:
@@ -279,8 +284,8 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
         "argpartition": "Find the positions that partition an array; see :func:`numpy.argpartition`.",
         "searchsorted": "Find where values belong in a sorted array; see :func:`numpy.searchsorted`.",
     }.items()},
-    "diagonal": creation.diagonal,
-    "trace": creation.trace,
+    "diagonal": _later("diagonal", "routines.creation", "Take a diagonal, as a read-only view; see :func:`numpy.diagonal`."),
+    "trace": _later("trace", "routines.creation", "Add up a diagonal; see :func:`numpy.trace`."),
     "reshape": _reshape,
     "transpose": _transpose,
     "astype": _astype,
@@ -318,18 +323,21 @@ def install(cls: type) -> None:
 
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
+    if variable is not None:
+        core.listen(variable, listening, heard, tell_here, lambda: state_of(token()).kinds)
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "__copy__", "copy", "item", "tobytes", "tolist", "view"}) - _OWN:
         function, theirs = vars(cls)[name], dispatch.numpys_method(name)
         setattr(cls, name, core.function(function, theirs, name, frozenset(), 1, name in dispatch.BY_KERNELS))
     for name in ("shape", "dtype", "ndim", "size"):
         setattr(cls, name, core.attribute(vars(cls)[name], name))
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
-    core.register(cls, hand.result, product_in_passing)
+    core.register(cls, later("array.hand", "result"), later("array.calls", "product_in_passing"))
     core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool, from_outside)
     core.layouts(tapes.layout)
-    core.values(private)
-    core.owns(hand.owned_first)
-    core.first(at_hand_first)
+    core.values(later("storage", "private"))
+    core.owns(later("array.hand", "owned_first"))
+    core.first(later("array.calls", "at_hand_first"))
+    core.register_parts(later("views", "part"), later("storage", "elements"))
     core.words(_refusal)
     config.followers.append(core.forget)
     filters.asking_anew.append(core.forget)

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp import arrays
 from lazynp.engine import devices
-from lazynp.namespace import laziness
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines import creation, types
 from lazynp.namespace.ufunc import ufuncs
 from lazynp.values.loading import load
 
@@ -25,11 +24,9 @@ PUBLIC: Final = [
 OWN_MODULES: Final = ("cuda", "special")
 
 ALL: Final[dict[str, Any]] = {
-    **types.SCALAR_TYPES,
+    **{name: value for name, value in vars(np).items() if isinstance(value, type) and issubclass(value, np.generic)},
     **ufuncs.NAMES,
-    **creation.FUNCTIONS,
-    **types.FUNCTIONS,
-    **laziness.FUNCTIONS,
+    "ndarray": arrays.ndarray,
     "device": devices.device,
     "ufunc": ufuncs.ufunc,
     "pi": np.pi,
@@ -43,6 +40,10 @@ ALL: Final[dict[str, Any]] = {
 
 # Module of the routines -> the names it answers.  They are loaded when one is asked for: importing lazynp stays cheap.
 _LATER: Final = {
+    "creation": "arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray copy diag diagflat diagonal empty "
+    "empty_like eye fromfunction full full_like identity indices meshgrid ones ones_like trace tri tril triu zeros zeros_like",
+    "types": "astype can_cast common_type copyto finfo iinfo isdtype isfortran isscalar issubdtype iterable may_share_memory "
+    "min_scalar_type ndim result_type shape shares_memory size",
     "shaping": "array_split atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_to dsplit expand_dims flip fliplr flipud hsplit "
     "matrix_transpose moveaxis permute_dims ravel reshape rollaxis rot90 split squeeze swapaxes transpose unstack vsplit",
     "selecting": "argpartition argsort argwhere clip compress extract flatnonzero nonzero partition searchsorted select sort take "
@@ -74,12 +75,13 @@ _LATER: Final = {
     "contraction": "einsum",
     "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
 }
-_REDUCTIONS: Final = (
-    "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod cumulative_sum max min prod ptp sum"
-)
+_REDUCTIONS: Final = "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod cumulative_sum max min prod ptp sum"
 _PRODUCTS: Final = "dot inner kron matmul matvec outer tensordot vdot vecdot vecmat"
+_OWN: Final = "realize schedule explain kernelize memory progress report set_fallback"
 LATER: Final = {
     "coverage": "coverage",
+    **dict.fromkeys(_OWN.split(), "laziness"),
+    **dict.fromkeys(("__array_api_version__", "__array_namespace_info__"), "standard"),
     **{name: f"routines.{module}" for module, names in _LATER.items() for name in names.split()},
     **dict.fromkeys(_REDUCTIONS.split(), "ufunc.reductions"),
     **dict.fromkeys(_PRODUCTS.split(), "submodules.linalg"),
@@ -87,7 +89,9 @@ LATER: Final = {
 
 
 # Of these modules functions are NumPy's work by design, and say so.
-_AT_ONCE: Final = frozenset({"coverage", *[f"routines.{module}" for module in ("polynomials", "index_arrays", "files", "printing")]})
+_AT_ONCE: Final = frozenset(
+    {"coverage", "laziness", "standard", *[f"routines.{module}" for module in ("polynomials", "index_arrays", "files", "printing")]}
+)
 
 
 def answers(name: str) -> bool:

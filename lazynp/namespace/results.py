@@ -10,12 +10,18 @@ import copyreg
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp import protocols
-from lazynp.array import core, hand
+from lazynp.array import core
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import protocols
+    from lazynp.array import hand
+else:
+    hand, protocols = late("array.hand", "protocols")
 
 _METHODS: Final = (
     "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "conjugate", "copy", "cumprod", "cumsum", "flatten", "max",

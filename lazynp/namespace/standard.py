@@ -179,3 +179,6 @@ def namespace_of(module: ModuleType) -> Namespace:
     if found is None:
         found = _namespaces[module.__name__] = Namespace(module)
     return found
+
+
+FUNCTIONS: Final[dict[str, Any]] = {"__array_api_version__": VERSION, "__array_namespace_info__": __array_namespace_info__}

@@ -20,12 +20,16 @@ import time
 from _thread import start_new_thread
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.values import limits
-from lazynp.values.loading import load
+from lazynp.values.loading import late, load
+
+if TYPE_CHECKING:
+    from lazynp.values import limits
+else:
+    (limits,) = late("values.limits")
 
 SLAB_BYTES: Final = 4 << 20
 SMALL_LIMIT: Final = 256 << 10  # blocks up to this size come from slabs: the number of mappings of a process is bounded

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from sys import getrefcount
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import ref
 
 import numpy as np
 
-from lazynp.values import forking
+from lazynp.values.loading import handed, late
 
-
-def release() -> None:
-    """Let go of memory that is held for speed alone; a module that holds some puts its own function here."""
+if TYPE_CHECKING:
+    from lazynp.values import forking
+else:
+    (forking,) = late("values.forking")
 
 
 class Block(Protocol):
@@ -113,7 +114,7 @@ class Buffer:
             self._array = None
             export = self._lease()
             if export is not None:
-                release()
+                handed["release"]()  # memory that is held for speed alone
                 del export
                 export = self._lease()
             if export is not None:
@@ -130,7 +131,7 @@ class Buffer:
             return False
         self.views = None
         if not unseen(array):
-            release()
+            handed["release"]()  # memory that is held for speed alone
         return unseen(array)
 
     def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
@@ -211,3 +212,4 @@ def _own_references() -> tuple[int, int]:
 
 
 OWN: Final = _own_references()
+handed["buffers"](Buffer)

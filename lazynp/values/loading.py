@@ -18,6 +18,9 @@ from typing import Any, Final
 helpers: Final[set[int]] = set()  # threads that work for one that waits
 
 
+handed: Final[dict[str, Callable[..., Any]]] = {}  # what modules above give to those below them, by name
+
+
 class WantedError(BaseException):
     """A thread that works for another one wants a module, which that one is to import."""
 
@@ -35,6 +38,33 @@ def load(name: str) -> Any:
         raise WantedError(name)
     with Deferred():
         return import_module(name)
+
+
+class Late:
+    """A module that is loaded when one of its names is first wanted; its names are the module's, also those set afterwards."""
+
+    def __init__(self, name: str) -> None:
+        self.__spec = name
+
+    def __getattr__(self, name: str) -> Any:
+        module = load(self.__spec)
+        value = getattr(module, name)
+        self.__dict__ = module.__dict__
+        return value
+
+
+def late(*names: str) -> list[Any]:
+    """Return what stands for modules of the package, which few programs need."""
+    return [Late(f"lazynp.{name}") for name in names]
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of a module of the package that is loaded when the function is first called."""
+
+    def call(*args: Any) -> Any:
+        return getattr(load(f"lazynp.{module}"), name)(*args)
+
+    return call
 
 
 def under_way(*roots: str) -> bool:

@@ -12,8 +12,8 @@ memory or all of ``LAZYNP_MEMORY``, the oldest pending results are computed what
 Memory of a GPU is no memory of the machine's: each has an account of its own, with the same bounds, and what is computed for its sake
 reads something that is there.
 
-What is pending, and how it is computed, is handed over by those who know (``hand_over``).  Finding it takes milliseconds, and happens only
-when that much more memory has filled up; the sums that loops collect in place are known without looking for them.
+What is pending, and how it is computed, is handed over by those who know (``loading.handed``).  Finding it takes milliseconds, and
+happens only when that much more memory has filled up; the sums that loops collect in place are known without looking for them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf, prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import finalize, ref
 
-from lazynp.values import config, limits
-from lazynp.values.allocator import in_use, pooled, trim
-from lazynp.values.buffer import Buffer
+from lazynp.values import config
+from lazynp.values.loading import handed, late
+
+if TYPE_CHECKING:
+    from lazynp.values import allocator, limits
+    from lazynp.values.buffer import Buffer
+else:
+    allocator, limits = late("values.allocator", "values.limits")
 
 COUNTED_FROM: Final = 1 << 19  # bytes of a value that counts
 ALONE_FROM = 32 << 20  # bytes of an array from which on a second one beside it is worth avoiding
@@ -45,9 +50,9 @@ assigned: Final[list[ref[Any]]] = []  # nodes: new values of large arrays, of wh
 
 
 class _Held:
-    """An account of what large values hold, and of who finds and computes what is pending; before that was handed over, nothing is."""
+    """An account of what large values hold."""
 
-    __slots__ = ("bound", "changed", "compute", "foreign", "note", "noted_at", "peak", "pending", "relieved_at", "settled", "sums_at")
+    __slots__ = ("bound", "foreign", "note", "noted_at", "peak", "relieved_at", "settled", "sums_at")
 
     def __init__(self) -> None:
         self.peak = 0  # the most bytes that were held when it was asked for
@@ -58,9 +63,6 @@ class _Held:
         self.relieved_at = 0  # bytes that were held after the last time
         self.sums_at = SUMS  # and of the sums that are collected in place
         self.settled = 0  # bytes that were held when what only pending work held was last computed
-        self.pending: Callable[[], list[Any]] = list
-        self.changed: Callable[[], list[Any]] = list
-        self.compute: Callable[[list[Any], str], object] = lambda nodes, reason: None
 
 
 _held: Final = _Held()
@@ -118,7 +120,7 @@ class Account:
 
     def pending(self) -> list[Any]:
         """List the pending results that are computed, on the way or in the end, with something that lies here."""
-        pending = _held.pending()
+        pending = handed["pending"]()
         group, readers = _walked(pending)
         ours = {_top(group, nodes[0]) for value, nodes in readers.items() if value.buffer.place is self.place}
         return [node for node in pending if _top(group, node) in ours]
@@ -127,13 +129,6 @@ class Account:
 _NOT_NOW: Final = 1 << 62  # bytes that never are: not again from within
 crowded: Final[dict[Account, None]] = {}  # that hold more than they should
 devices: Final[dict[str, Account]] = {}  # by the names of those in use
-
-
-def hand_over(
-    pending: Callable[[], list[Any]], changed: Callable[[], list[Any]], compute: Callable[[list[Any], str], object]
-) -> None:
-    """Take what finds the nodes of pending results, oldest first, and of those changed in place, and what computes some for a reason."""
-    _held.pending, _held.changed, _held.compute = pending, changed, compute
 
 
 def limit() -> int:
@@ -153,7 +148,7 @@ def budget() -> int:
 
 def held() -> int:
     """Bytes of memory in large values and in blocks of the allocator."""
-    return _held.foreign + in_use()
+    return _held.foreign + allocator.in_use()
 
 
 def hold(value: Buffer) -> None:
@@ -169,8 +164,8 @@ def hold(value: Buffer) -> None:
 def _tighten(share: int) -> None:
     """Private memory is limited: neither pending work nor the pool may hold much more than ``share`` bytes."""
     _held.bound = min(_held.bound, _held.settled + share)
-    if pooled() > share:
-        trim(share)
+    if allocator.pooled() > share:
+        allocator.trim(share)
 
 
 def count(value: Buffer) -> None:
@@ -197,7 +192,7 @@ def relieve() -> None:
     if now > _held.sums_at:
         _held.sums_at = _NOT_NOW
         try:
-            _compute(_held.changed(), lambda: False)
+            _compute(handed["changed"](), lambda: False)
         finally:
             now = held()
             _held.sums_at = now + SUMS
@@ -223,26 +218,26 @@ def relieve() -> None:
 
 
 def _compute_oldest() -> None:
-    _compute(_held.pending(), lambda: held() - limit() // 2 <= 0)
+    _compute(handed["pending"](), lambda: held() - limit() // 2 <= 0)
 
 
 def _compute(oldest: list[Any], enough: Callable[[], bool]) -> None:
     for start in range(0, len(oldest), TOGETHER):
         together = [node for node in oldest[start : start + TOGETHER] if node.buffer is None]
         try:
-            _held.compute(together, "memory limit")
+            handed["compute"](together, "memory limit")
         except Exception:
             # What fails is its owner's to hear of, when it is asked for.
             for node in together:
                 with suppress(Exception):
-                    _held.compute([node], "memory limit")
+                    handed["compute"]([node], "memory limit")
         if enough():
             break
 
 
 def _release() -> None:
     """Compute the pending results that take less memory than what only they hold."""
-    worth = held_only_by(_held.pending())[0]
+    worth = held_only_by(handed["pending"]())[0]
     _compute(worth, lambda: False)
 
 
@@ -253,7 +248,7 @@ def watch(note: Callable[[], object]) -> None:
 
 def accounts() -> dict[str, int]:
     """Return the bytes of large values in NumPy's memory, the peak of what values held, and what exists for pending work only."""
-    return {"numpy": _held.foreign, "held_peak": max(_held.peak, held()), "pending": held_only_by(_held.pending())[1]}
+    return {"numpy": _held.foreign, "held_peak": max(_held.peak, held()), "pending": held_only_by(handed["pending"]())[1]}
 
 
 def held_only_by(pending: list[Any]) -> tuple[list[Any], int]:

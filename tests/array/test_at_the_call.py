@@ -212,7 +212,7 @@ def test_sums_that_a_loop_collects_hold_no_more_than_some_of_their_terms() -> No
 @pytest.mark.parametrize("name", ["sum", "mean", "std", "var", "max", "min", "prod", "any", "all"])
 def test_reductions_of_memory_that_is_lent_need_no_copy(name: str, axis: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     copies = []
-    room = import_module("lazynp.memory")  # whose name is a public function's
+    room = import_module("lazynp.storage")
     copied = room._copied
     monkeypatch.setattr(room, "_copied", lambda *given: copies.append(1) or copied(*given))
     theirs = numpy.random.default_rng(3).standard_normal((ROWS, ROWS))

@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp import arrays
+from lazynp import conversion
 from lazynp.array import core
 from lazynp.graph import report
 from lazynp.values import config
@@ -621,14 +621,14 @@ def test_nobody_sees_the_memory_of_a_large_result_before_it_has_its_node(
     x, y = MADE[made](np.array(a)), MADE[made](np.array(a))
     of_x, of_y = VIEWS[view](x), VIEWS[view](y)
     seen: list[Any] = []
-    original = arrays.from_numpy
+    original = conversion.from_numpy
 
     def looked_at(*args: Any, **named: Any) -> Any:
-        monkeypatch.setattr(arrays, "from_numpy", original)
+        monkeypatch.setattr(conversion, "from_numpy", original)
         seen.append(LOOKS[look](of_x))
         return original(*args, **named)
 
-    monkeypatch.setattr(arrays, "from_numpy", looked_at)
+    monkeypatch.setattr(conversion, "from_numpy", looked_at)
     np.realize(x)
     np.realize(y)
     seen.append(LOOKS[look](of_y))

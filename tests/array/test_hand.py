@@ -13,9 +13,9 @@ import pytest
 
 import lazynp
 from lazynp.array import dispatch, hand
+from lazynp.arrays import ndarray, node_of
 from lazynp.graph import report
 from lazynp.namespace.standard import namespace_of
-from lazynp.ndarray import ndarray, node_of
 from lazynp.values import config
 
 LIMIT = 4096

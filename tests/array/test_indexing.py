@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.arrays import asarray, node_of
+from lazynp.arrays import node_of
+from lazynp.conversion import asarray
 from lazynp.graph import op as o
 from lazynp.graph import report
 from lazynp.values import config

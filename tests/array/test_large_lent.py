@@ -101,7 +101,7 @@ def test_they_are_read_at_the_call(call: Callable[..., Any], work: int) -> None:
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - COPIED))
 def test_nothing_is_copied(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     copies: list[Any] = []
-    memory = sys.modules["lazynp.memory"]
+    memory = sys.modules["lazynp.storage"]
     made = memory._copied
     monkeypatch.setattr(memory, "_copied", lambda array, device: (copies.append(array), made(array, device))[1])
     given, outside = operands(np)

@@ -14,7 +14,7 @@ import pytest
 
 import lazynp
 from lazynp.graph import report
-from lazynp.memory import host, is_lent
+from lazynp.storage import host, is_lent
 from lazynp.values import config
 from tests.array import chained
 

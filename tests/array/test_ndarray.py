@@ -16,12 +16,14 @@ from PIL import Image
 
 import lazynp as np
 from lazynp import arrays
-from lazynp.arrays import asarray, host, ndarray, node_of, wrap
+from lazynp.arrays import ndarray, node_of, wrap
 from lazynp.bounds import DEPTH_LIMIT
+from lazynp.conversion import asarray
 from lazynp.graph import build, report
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.namespace.standard import namespace_of
+from lazynp.storage import host
 from lazynp.values import config
 from tests.namespace.compare import check
 

@@ -317,7 +317,7 @@ def test_parts_are_computed_by_themselves_where_memory_is_too_short_for_the_whol
         raise MemoryError
 
     x = (lazynp.arange(3_000_000.0) * 2)[::-1]
-    monkeypatch.setattr(sys.modules["lazynp.memory"], "force", force)
+    monkeypatch.setattr(sys.modules["lazynp.storage"], "force", force)
     parts = [x[k : k + 3] for k in range(4)]
     monkeypatch.undo()
     assert asked == ["parts one by one"]

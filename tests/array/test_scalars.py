@@ -13,7 +13,8 @@ import pytest
 
 import lazynp
 from lazynp import scalars
-from lazynp.arrays import asarray, ndarray, node_of, result
+from lazynp.arrays import ndarray, node_of, result
+from lazynp.conversion import asarray
 from lazynp.graph import build, report
 from lazynp.graph.dtypes import NATIVE
 from lazynp.scalars import scalar_of_value

@@ -12,9 +12,12 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp import arrays, views
-from lazynp.arrays import asarray, host, ndarray, shares_memory
+from lazynp import arrays, layout, viewing, views
+from lazynp.arrays import ndarray
+from lazynp.conversion import asarray
+from lazynp.storage import host
 from lazynp.values import config
+from lazynp.viewing import shares_memory
 
 Take = Callable[[Any], Any]
 
@@ -143,9 +146,9 @@ def test_diagonal_is_a_readonly_view(offset: int) -> None:
     ours = asarray(theirs)
     for axis1, axis2 in [(0, 1), (0, 2), (2, 1)]:
         expected = theirs.diagonal(offset, axis1, axis2)
-        got = arrays.view_diagonal(ours, offset, axis1, axis2)
+        got = viewing.view_diagonal(ours, offset, axis1, axis2)
         same(got, expected)
-    got = arrays.view_diagonal(ours, 0, 0, 1)
+    got = viewing.view_diagonal(ours, 0, 0, 1)
     ours[0, 0, 0] = 99
     assert got[0, 0] == 99
     with pytest.raises(ValueError, match="read-only"):
@@ -155,10 +158,10 @@ def test_diagonal_is_a_readonly_view(offset: int) -> None:
 def test_broadcast_view_is_readonly_until_asked_and_has_zero_strides() -> None:
     theirs = numpy.arange(3.0)
     ours = asarray(theirs)
-    same(arrays.view_expand(ours, (2, 3)), numpy.broadcast_to(theirs, (2, 3)))
+    same(viewing.view_expand(ours, (2, 3)), numpy.broadcast_to(theirs, (2, 3)))
     with pytest.raises(ValueError, match="read-only"):
-        arrays.view_expand(ours, (2, 3))[0, 0] = 1
-    for view in (numpy.broadcast_to(theirs, (2, 3)), arrays.view_expand(ours, (2, 3))):
+        viewing.view_expand(ours, (2, 3))[0, 0] = 1
+    for view in (numpy.broadcast_to(theirs, (2, 3)), viewing.view_expand(ours, (2, 3))):
         view.setflags(write=True)
         view[1, 1] = 9
     assert host(ours).tolist() == theirs.tolist() == [0.0, 9.0, 2.0]
@@ -215,7 +218,7 @@ def test_reshape_copies_exactly_where_numpy_does() -> None:
                 continue
             for order in "CF":
                 expected = old.reshape(shape, order=order)
-                got = arrays.view_reshape(take(ours), shape, order)
+                got = viewing.view_reshape(take(ours), shape, order)
                 shared = numpy.shares_memory(expected, theirs)
                 assert shares_memory(got, ours) == shared, (old.strides, shape, order)
                 numpy.testing.assert_array_equal(got, expected)
@@ -256,7 +259,7 @@ def test_stacked_views_keep_a_short_path() -> None:
     assert len(v._view.path) <= 2
     w = asarray(numpy.arange(100.0))
     for k in range(50):
-        w = arrays.view_reshape(w, (10, 10) if k % 2 else (100,))
+        w = viewing.view_reshape(w, (10, 10) if k % 2 else (100,))
     assert len(w._view.path) <= 2
 
 
@@ -317,7 +320,7 @@ def test_iteration_order_is_the_order_numpy_gives_a_result() -> None:
                 expected = one(base) + two(base)
             except ValueError:
                 continue
-            order = arrays.result_order([one(ours), two(ours)], expected.shape)
+            order = layout.result_order([one(ours), two(ours)], expected.shape)
             laid = arrays.wrap_ordered(arrays.node_of(asarray(numpy.ascontiguousarray(expected))), order)
             assert laid.strides == expected.strides
 

@@ -18,13 +18,13 @@ import pytest
 
 import lazynp as np
 from lazynp import scalars
+from lazynp.arrays import ndarray, node_of, root_node
 from lazynp.backends.common import compiled, ownership
 from lazynp.backends.numpy import operations
 from lazynp.engine import realize
 from lazynp.engine.realize import forget_plans
 from lazynp.graph import build, report
 from lazynp.graph.node import Node
-from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.schedule import cost
 from lazynp.values import allocator, config
 from lazynp.values.buffer import Buffer

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.arrays import node_of
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.codegen import ir
 from lazynp.codegen.grid import columns
@@ -19,7 +20,6 @@ from lazynp.engine.realize import backend
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
-from lazynp.ndarray import node_of
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.spec import SpecError

@@ -9,8 +9,8 @@ import pytest
 
 import lazynp as np
 from bench.workloads import WORKLOADS
+from lazynp.arrays import node_of
 from lazynp.codegen.grid import nest as grid
-from lazynp.ndarray import node_of
 from tests.cuda import collected, nvrtc
 from tests.cuda.nvrtc import ARCHITECTURES, Resources
 

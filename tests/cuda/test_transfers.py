@@ -17,9 +17,9 @@ import pytest
 
 import lazynp as np
 from gpu_emulator.fakecupy.machine import Machine, Operation, _closure
+from lazynp.arrays import root_node
 from lazynp.backends.cuda import memory, transfers
 from lazynp.graph import report
-from lazynp.ndarray import root_node
 from lazynp.values import config
 from tests.cuda import test_host
 from tests.cuda.host import SEEDS, machine

@@ -13,10 +13,10 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.arrays import node_of
 from lazynp.engine import budget
 from lazynp.engine.realize import realize
 from lazynp.graph import report
-from lazynp.ndarray import node_of
 from lazynp.values import allocator, config, pressure
 
 pytestmark = pytest.mark.usefixtures("recorded")

@@ -13,10 +13,10 @@ import pytest
 
 import lazynp as np
 from lazynp.array import core
+from lazynp.arrays import root_node
 from lazynp.backends.common import compiled
 from lazynp.engine import in_place, realize
 from lazynp.graph import report
-from lazynp.ndarray import root_node
 from lazynp.values import allocator, config, pressure
 from tests.array import chained
 

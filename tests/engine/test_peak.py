@@ -12,10 +12,10 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.arrays import node_of
 from lazynp.codegen import pipeline
 from lazynp.engine.realize import compiler
 from lazynp.graph import op as o
-from lazynp.ndarray import node_of
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.memory import recorded_peak

@@ -54,6 +54,17 @@ def test_the_first_value_waits_for_one_other_thread_and_what_it_wants(process: l
     assert process[1] == ("3" if client.reason() else "2")
 
 
+def test_a_short_program_loads_no_more_than_it_needs(process: list[str]) -> None:
+    program = "a = np.arange(9.0); b = (a * 2 + a)[1:] - 1; b[2] = 3; print(float(b.sum()), b.shape, b.max() > 2)"
+    told = "print(*sorted(name for name in sys.modules if name.startswith('lazynp.')))"
+    text = f"import sys\nimport lazynp as np\n{program}\n{told}"
+    loaded = set(subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split()[5:])
+    # of what computes large arrays, views, graphs and calls of NumPy; the rest takes a few milliseconds
+    late = "array.calls array.hand bounds conversion graph.build layout storage values.allocator values.pressure viewing views"
+    late += " namespace.assignment namespace.indexing namespace.routines.creation namespace.ufunc.promotion namespace.ufunc.table"
+    assert not loaded & {f"lazynp.{name}" for name in late.split()}
+
+
 def test_what_has_its_value_waits_for_nothing(process: list[str]) -> None:
     assert process[0] == "False"
 

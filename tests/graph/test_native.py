@@ -329,7 +329,7 @@ if sys.argv[2] == "plain":  # the natives of the graph are taken before the pack
 
 import lazynp as np
 from lazynp.graph.node import line_of
-from lazynp.ndarray import ndarray, node_of
+from lazynp.arrays import ndarray, node_of
 from lazynp.scalars import is_scalar
 
 assert (np.add._recorder is None) == (sys.argv[2] == "plain")

@@ -13,8 +13,8 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.arrays import node_of
 from lazynp.graph import progress
-from lazynp.ndarray import node_of
 from lazynp.values import config
 
 PROGRAM = """

@@ -20,12 +20,12 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.arrays import node_of, root_node
 from lazynp.graph import op as o
 from lazynp.namespace import help_texts, names
 from lazynp.namespace.coverage import coverage
 from lazynp.namespace.help_texts import AT_CALL, BY_NUMPY, ITEM, NOTHING, RECORDED, ROUTINE, WHEN
 from lazynp.namespace.ufunc.docs import LINES
-from lazynp.ndarray import node_of, root_node
 from lazynp.scalars import is_scalar
 from tests.namespace.calls import CALLS, arrays, ufunc_call
 
@@ -309,7 +309,7 @@ def test_without_docstrings() -> None:
 
 
 def test_no_module_takes_a_public_name() -> None:
-    """``lazynp/memory.py`` must not stand under ``lazynp.memory``, whenever it is loaded."""
+    """``lazynp/schedule`` must not stand under ``lazynp.schedule``, whenever it is loaded."""
     for module in pkgutil.iter_modules(lazynp.__path__):
         if names.answers(module.name):
             importlib.import_module(f"lazynp.{module.name}")

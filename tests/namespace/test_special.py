@@ -16,9 +16,9 @@ import scipy.special as theirs
 
 import lazynp
 from lazynp import special
+from lazynp.arrays import node_of
 from lazynp.graph import op as o
 from lazynp.namespace.special.table import ALIASES, ROWS
-from lazynp.ndarray import node_of
 from lazynp.values import config
 from tests.backends.special_errors import errors_in_ulps, functions
 

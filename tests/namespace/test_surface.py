@@ -18,12 +18,12 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.arrays import node_of, root_node
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge.fallback import FallbackError
 from lazynp.namespace.coverage import ANSWERS, MODULES, coverage, public_names
 from lazynp.namespace.standard import EXCHANGED, KEYWORDS
-from lazynp.ndarray import node_of, root_node
 from lazynp.scalars import is_scalar
 from tests.namespace.calls import CALLS, arrays, ufunc_call
 

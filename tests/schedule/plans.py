@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lazynp.arrays import node_of
 from lazynp.codegen import pipeline
 from lazynp.codegen.items import Schedule
 from lazynp.codegen.measure import Measured, measure
 from lazynp.engine.realize import compiler
 from lazynp.graph.node import Node
-from lazynp.ndarray import node_of
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.values import config
 

@@ -10,13 +10,13 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.arrays import node_of
 from lazynp.codegen import ir, pipeline
 from lazynp.codegen.items import KernelItem, Schedule
 from lazynp.codegen.measure import measure
 from lazynp.engine.realize import compiler
 from lazynp.graph import build, report
 from lazynp.graph import op as o
-from lazynp.ndarray import node_of
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.fuse import partition

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import TF32
 from lazynp.graph.errors import UNDER
-from lazynp.graph.op import Kind
+from lazynp.graph.op import TF32, Kind
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.claims import VIEWS
 from lazynp.values import records

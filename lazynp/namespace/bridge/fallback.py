@@ -12,30 +12,44 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType, ModuleType, NoneType
-from typing import Any, Final, cast
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from lazynp.array import calls, core, dispatch, hand
+from lazynp.array import core, dispatch
+from lazynp.arrays import ndarray, node_of, root_node
 from lazynp.engine import devices
-from lazynp.graph import build
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_users_line, watched
 from lazynp.graph.node import Node, caller, where
-from lazynp.graph.report import count_fallback
-from lazynp.memory import adopted
-from lazynp.namespace import standard
-from lazynp.namespace.bridge import proxies
 from lazynp.namespace.docstrings import Documented, Text
-from lazynp.namespace.ufunc.promotion import overrides
-from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
-from lazynp.protocols import exported, snapshot
-from lazynp.scalars import force, is_scalar
+from lazynp.scalars import force, is_scalar, scalar_of_value
 from lazynp.subclasses import of_numpys, unasking
 from lazynp.values import config
-from lazynp.values.loading import load
+from lazynp.values.loading import late, load
 from lazynp.values.nesting import MOST_AXES, too_deep
+
+if TYPE_CHECKING:
+    from lazynp import conversion, protocols, storage
+    from lazynp.array import calls, hand
+    from lazynp.graph import build, report
+    from lazynp.namespace import standard
+    from lazynp.namespace.bridge import proxies
+    from lazynp.namespace.ufunc import promotion
+else:
+    calls, hand, conversion, build, report, proxies, standard, promotion, protocols, storage = late(
+        "array.calls",
+        "array.hand",
+        "conversion",
+        "graph.build",
+        "graph.report",
+        "namespace.bridge.proxies",
+        "namespace.standard",
+        "namespace.ufunc.promotion",
+        "protocols",
+        "storage",
+    )
 
 _DISPATCHED: Final = type(np.concatenate)  # a function that asks its arguments first
 _WRITTEN_KEYWORDS: Final = ("a", "arr", "dst")  # what functions that write to their first argument call it
@@ -87,7 +101,7 @@ def adopt(array: np.ndarray[Any, Any]) -> Any:
     """A NumPy array that has no other holder, as ours; foreign dtypes stay as they are."""
     if type(array) is not np.ndarray or array.dtype not in NATIVE:
         return array
-    return from_numpy(array, copy=not array.flags.owndata)
+    return conversion.from_numpy(array, copy=not array.flags.owndata)
 
 
 def ours(value: Any) -> Any:
@@ -151,8 +165,8 @@ class Arguments:
         kind = type(value)
         if kind is ndarray:
             if self.shown is None:
-                return snapshot(value, "fallback")
-            memory = exported(value, "fallback")
+                return protocols.snapshot(value, "fallback")
+            memory = protocols.exported(value, "fallback")
             self.shown.append((memory, value))
             return memory
         if kind is tuple:
@@ -166,7 +180,6 @@ class Arguments:
         original = proxies.stands_for(value)
         return value if original is None else original
 
-
     def result(self, value: Any) -> Any:
         """``ours`` of a result that may be, or show, the memory of an argument."""
         if type(value) in _LISTS:
@@ -175,7 +188,7 @@ class Arguments:
             if value is memory:
                 return x
             if type(value) is np.ndarray and value.dtype in NATIVE and np.may_share_memory(value, memory):
-                return hand.cell(value, hand.owner_of(x)) if value.size <= config.at_hand > 0 else adopted(value)
+                return hand.cell(value, hand.owner_of(x)) if value.size <= config.at_hand > 0 else storage.adopted(value)
         return ours(value)
 
 
@@ -244,11 +257,11 @@ def call(
     if config.fallback != "silent":
         _announce(name)
     if not writes and _are_nobodys(args, kwargs):
-        count_fallback(name, 0, caller())
+        report.count_fallback(name, 0, caller())
         return _at_once(function, args, kwargs)
     arguments = Arguments(shown and devices.gpus is None)
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
-    count_fallback(name, arguments.nbytes, caller())
+    report.count_fallback(name, arguments.nbytes, caller())
     return _performed(function, args, kwargs, writes, arguments, held, name, "fallback")
 
 
@@ -305,7 +318,7 @@ def _performed(
     if written and type(value) is tuple:
         by_id = {id(copy): target for target, copy in written}
         return tuple([by_id.get(id(item)) or ours(item) for item in value])
-    if isinstance(value, np.generic) and any(overrides(arg) for arg in args):
+    if isinstance(value, np.generic) and any(promotion.overrides(arg) for arg in args):
         return value  # another library's answer about its own objects
     return at_home(value, arguments.nodes) if held[0] or held[1] else _nobodys(value)
 
@@ -329,7 +342,7 @@ def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> A
         return target.concrete("fallback")
     if type(target) is not ndarray:
         return target
-    copy = _copied(host(target))
+    copy = _copied(storage.host(target))
     written.append((target, copy))
     return copy
 
@@ -430,7 +443,7 @@ def _by_its_owner(theirs: Any, name: str, args: Sequence[Any], kwargs: dict[str,
     """NumPy's function of a foreign object, which answers itself: it gets the memory of our arrays, and its answer is given as it is."""
     if config.fallback != "silent":
         _announce(name)
-    count_fallback(name, 0, caller())
+    report.count_fallback(name, 0, caller())
 
     def told(*arguments: Any, **keywords: Any) -> Any:
         return watched(at_users_line, theirs, arguments, keywords)
@@ -497,7 +510,10 @@ def published(name: str, value: Any, module: str) -> Any:
 def promised(name: str, home: str, module: str, table: str = "FUNCTIONS") -> Any:
     """The same of a function in the ``table`` of a module, which is loaded where NumPy's answer will not do; None of what is none."""
     theirs = _theirs(name, module)
-    if type(theirs) is not _DISPATCHED or (name in dispatch.NOT_AT_HAND and name not in dispatch.CORES_OWN):
+    cores = name in dispatch.CORES_OWN
+    if type(theirs) is not _DISPATCHED and not (type(theirs) is BuiltinFunctionType and (cores or name in dispatch.SIZES)):
+        return None
+    if name in dispatch.NOT_AT_HAND and not cores:
         return None
 
     def found() -> Any:
@@ -546,7 +562,7 @@ class Fallback:
         """Count a call of NumPy's without arrays of ours, where that is all there is to do."""
         if config.fallback != "silent":
             return False
-        count_fallback(self._name, 0, caller())
+        report.count_fallback(self._name, 0, caller())
         return True
 
     def __getattr__(self, name: str) -> Any:

@@ -19,9 +19,10 @@ import numpy as np
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
+from lazynp.graph.dtypes import DType
 from lazynp.graph.node import Node, Shape, stacklevel, user_frame
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.ufunc.promotion import DType, Foreign
+from lazynp.namespace.ufunc.promotion import Foreign
 from lazynp.scalars import computed, force
 from lazynp.values.nesting import MOST_AXES, too_deep
 

@@ -19,12 +19,14 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core
+from lazynp.arrays import ndarray
+from lazynp.conversion import from_numpy
 from lazynp.engine import devices
 from lazynp.namespace.bridge.fallback import names_in, users
 from lazynp.namespace.bridge.meeting import CUPYX
-from lazynp.ndarray import from_numpy, host, ndarray
 from lazynp.protocols import SHARED
 from lazynp.scalars import CLASSES
+from lazynp.storage import host
 from lazynp.values.loading import load
 
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor", "lshift", "rshift", "matmul")
@@ -374,7 +376,9 @@ def _kept(pickler: Any, x: Any) -> None:
 HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     **dict.fromkeys(
         (
-            "array_api_compat.common._helpers", "scipy._lib._array_api_override", "scipy._lib.array_api_compat.common._helpers",
+            "array_api_compat.common._helpers",
+            "scipy._lib._array_api_override",
+            "scipy._lib.array_api_compat.common._helpers",
             "sklearn.externals.array_api_compat.common._helpers",
         ),
         _namespaces,

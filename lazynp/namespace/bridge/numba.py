@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray
 from lazynp.namespace.bridge import proxies
-from lazynp.ndarray import ndarray
 from lazynp.scalars import is_scalar
 
 _OURS: Final = "lazynp"

@@ -1,12 +1,17 @@
 """Which of our objects stands for which object of NumPy.
 
-In: registrations by the modules that make stand-ins (ufuncs, types, the array class).  Out: NumPy's original, for arguments that
-go to NumPy.  Promise: one small table; nothing here imports the modules that register.
+In: the array class, the classes of numbers that wait, and registrations by modules that make other stand-ins.  Out: NumPy's original, for
+arguments that go to NumPy.  Promise: one small table.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
+
+from lazynp.arrays import ndarray
+from lazynp.scalars import ABSTRACT, CLASSES
 
 _originals: dict[int, tuple[Any, Any]] = {}
 _stand_ins: dict[int, Any] = {}
@@ -30,3 +35,8 @@ def stands_for(value: Any) -> Any:
         # Stand-ins that come and go carry their original themselves.
         return getattr(type(value), "_stands_for", lambda value: None)(value)
     return found[1]
+
+
+register(ndarray, np.ndarray)
+for _ours in (*ABSTRACT.values(), *CLASSES):
+    register(_ours, _ours._numpy)  # type(s) of a lazy s goes to NumPy as well

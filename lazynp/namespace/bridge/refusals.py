@@ -19,11 +19,12 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls, core, dispatch, hand
+from lazynp.arrays import ndarray
 from lazynp.namespace import standard
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.ufunc.promotion import Foreign
-from lazynp.ndarray import host, ndarray
 from lazynp.scalars import is_scalar
+from lazynp.storage import host
 from lazynp.subclasses import original
 from lazynp.values import config
 from lazynp.values.nesting import MOST_AXES

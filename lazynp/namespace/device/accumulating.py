@@ -18,21 +18,22 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, wrap
+from lazynp.conversion import asarray
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, gather, reshape
-from lazynp.graph.dtypes import BOOL, FLOAT16, INT64, REAL_OF
+from lazynp.graph.dtypes import BOOL, FLOAT16, INT64, REAL_OF, DType
 from lazynp.graph.node import Node
-from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.device.placement import on_gpu
 from lazynp.namespace.device.scattering import REFUSALS, positions, repeats, scattered
 from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.selecting import argsort, nonzero, searchsorted
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
-from lazynp.ndarray import asarray, force, host, ndarray, node_of, wrap
+from lazynp.scalars import force
+from lazynp.storage import DRAFT_BYTES, host
 
 ROWS: Final = 255
 """Writes that one reduction takes: with the value before them as many numbers as it combines strictly in order."""

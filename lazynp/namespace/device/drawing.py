@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, wrap
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -27,7 +28,8 @@ from lazynp.graph.node import Node
 from lazynp.namespace.device import ziggurats
 from lazynp.namespace.device.words import KINDS, WORD, Words, do, number
 from lazynp.namespace.routines.selecting import nonzero
-from lazynp.ndarray import force, host, ndarray, node_of, wrap
+from lazynp.scalars import force
+from lazynp.storage import host
 
 FEW: Final = 1 << 15
 """Numbers that the host draws while a program that draws them on a GPU would be recorded."""

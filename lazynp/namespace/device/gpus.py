@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lazynp.arrays import ndarray, node_of, wrap
+from lazynp.conversion import asarray
 from lazynp.engine import devices
+from lazynp.graph.dtypes import DType
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.device import accumulating, drawing, placement, routines, scattering, sequences, sharing
-from lazynp.namespace.ufunc.promotion import DType
-from lazynp.ndarray import asarray, ndarray, node_of, wrap
 
 
 class GPUs:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from lazynp.arrays import ndarray, node_of, wrap_ordered
 from lazynp.engine import devices
 from lazynp.graph import report
 from lazynp.graph.node import caller
-from lazynp.ndarray import copy_order, ndarray, node_of, wrap_ordered
+from lazynp.layout import copy_order
 from lazynp.scalars import CLASSES, scalar_of
 
 

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, wrap
+from lazynp.conversion import asarray
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64
+from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, DType
 from lazynp.graph.node import Node
 from lazynp.namespace.device import accumulating, sequences
 from lazynp.namespace.device.scattering import REFUSALS, scattered
@@ -27,7 +29,6 @@ from lazynp.namespace.routines.joining import concatenate, stack
 from lazynp.namespace.routines.mathematics import diff
 from lazynp.namespace.routines.selecting import argsort, nonzero, searchsorted, sort, take_along_axis, where
 from lazynp.namespace.routines.shaping import moveaxis
-from lazynp.namespace.ufunc.promotion import DType
 from lazynp.namespace.ufunc.reductions import all as everywhere
 from lazynp.namespace.ufunc.reductions import any as anywhere
 from lazynp.namespace.ufunc.reductions import cumsum
@@ -35,7 +36,8 @@ from lazynp.namespace.ufunc.reductions import max as largest
 from lazynp.namespace.ufunc.reductions import min as smallest
 from lazynp.namespace.ufunc.reductions import sum as add_up
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
-from lazynp.ndarray import asarray, force, host, ndarray, node_of, wrap
+from lazynp.scalars import force
+from lazynp.storage import host
 
 Array = Any  # of ours
 UINT8: Final = np.dtype(np.uint8)
@@ -96,8 +98,12 @@ def _ends(x: Array) -> np.ndarray[Any, Any]:
 
 def bincount(x: Array, weights: Array, minlength: Any) -> Any:
     """Sums of weights by number, each in order; without weights CuPy counts."""
-    if weights is None or type(x) is not ndarray or x.ndim != 1 or weights.shape != x.shape or not all(
-        np.can_cast(array.dtype, dtype) for array, dtype in ((x, INT64), (weights, FLOAT64))
+    if (
+        weights is None
+        or type(x) is not ndarray
+        or x.ndim != 1
+        or weights.shape != x.shape
+        or not all(np.can_cast(array.dtype, dtype) for array, dtype in ((x, INT64), (weights, FLOAT64)))
     ):
         return None
     least, most = _ends(x).tolist()

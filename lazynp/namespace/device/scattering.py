@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, root_node, wrap
+from lazynp.conversion import asarray
 from lazynp.engine import devices
 from lazynp.graph import build, report
 from lazynp.graph import op as o
@@ -27,8 +29,7 @@ from lazynp.namespace.device.placement import on_gpu
 from lazynp.namespace.device.sharing import lent
 from lazynp.namespace.routines import inserting
 from lazynp.namespace.routines.selecting import take_along_axis
-from lazynp.ndarray import asarray, force, ndarray, node_of, root_node, wrap
-from lazynp.scalars import CLASSES
+from lazynp.scalars import CLASSES, force
 
 # What is NumPy's to say, in its own words, or has no room on the device.
 REFUSALS = (ValueError, TypeError, IndexError, MemoryError)

@@ -18,10 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, wrap
+from lazynp.conversion import asarray, from_numpy
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, gather, reshape
-from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, REAL_OF
+from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, REAL_OF, DType
 from lazynp.graph.node import Node
 from lazynp.namespace.device import sharing
 from lazynp.namespace.device.accumulating import NEUTRAL, WHOLE, summed
@@ -30,14 +32,13 @@ from lazynp.namespace.routines.joining import concatenate, stack
 from lazynp.namespace.routines.polynomials import vander
 from lazynp.namespace.routines.shaping import moveaxis
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType
 from lazynp.namespace.ufunc.reductions import all as everywhere
 from lazynp.namespace.ufunc.reductions import max as largest
 from lazynp.namespace.ufunc.reductions import min as smallest
 from lazynp.namespace.ufunc.reductions import sum as add_up
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
-from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
+from lazynp.storage import host
 
 Array = Any  # of ours
 

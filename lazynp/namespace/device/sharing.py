@@ -16,15 +16,16 @@ from weakref import finalize
 
 import numpy as np
 
+from lazynp.arrays import ndarray, root_node, wrap, wrap_ordered
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph import report
 from lazynp.graph.build import leaf, permute
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import caller
+from lazynp.layout import geometry
 from lazynp.namespace.device.placement import on_gpu
-from lazynp.ndarray import force, geometry, ndarray, root_node, wrap, wrap_ordered
-from lazynp.scalars import CLASSES
+from lazynp.scalars import CLASSES, force
 from lazynp.views import memory_order
 
 

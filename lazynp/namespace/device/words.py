@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import node_of
+from lazynp.conversion import from_numpy
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, gather, reshape
 from lazynp.graph.dtypes import BOOL, INT64, UINT64
 from lazynp.graph.node import Node
-from lazynp.ndarray import from_numpy, node_of
 
 Array = np.ndarray[Any, Any]
 

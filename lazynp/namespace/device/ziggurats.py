@@ -21,6 +21,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from lazynp.arrays import node_of, wrap
+from lazynp.conversion import from_numpy
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, gather
@@ -28,7 +30,7 @@ from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, UINT64
 from lazynp.graph.node import Node
 from lazynp.namespace.device.words import Words
 from lazynp.namespace.routines.selecting import nonzero, searchsorted
-from lazynp.ndarray import from_numpy, host, node_of, wrap
+from lazynp.storage import host
 
 Array = np.ndarray[Any, Any]
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, wrap
 from lazynp.graph import build
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.selecting import library as item
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign, array_node
-from lazynp.ndarray import ndarray, wrap
 
 _UINT8 = np.dtype(np.uint8)
 

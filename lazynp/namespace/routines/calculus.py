@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, result, wrap
+from lazynp.conversion import asarray
 from lazynp.graph.build import cast, concat, reshape, slice_
 from lazynp.graph.dtypes import COMPLEX128, FLOAT64
 from lazynp.graph.node import Node
@@ -25,8 +27,8 @@ from lazynp.namespace.ufunc.promotion import array_node, concrete
 from lazynp.namespace.ufunc.reductions import cumsum, laid_like
 from lazynp.namespace.ufunc.reductions import sum as add_up
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
-from lazynp.ndarray import asarray, host, ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
+from lazynp.storage import host
 
 # Gradients --------------------------------------------------------------------------------------------------------------------
 
@@ -118,9 +120,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
     found = []
     for k, step in zip(axes, steps, strict=True):
         if x.shape[k] < edge_order + 1:
-            raise ValueError(
-                "Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required."
-            )
+            raise ValueError("Shape of array too small to calculate a numerical gradient, at least (edge_order + 1) elements are required.")
         parts = [_end(samples, k, step, edge_order, False), _interior(samples, k, step), _end(samples, k, step, edge_order, True)]
         found.append(laid_like(concat([cast(node_of(part), final) for part in parts], k), f))
     return found[0] if len(axes) == 1 else tuple(found)

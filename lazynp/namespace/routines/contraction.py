@@ -12,12 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls
+from lazynp.arrays import ndarray, result
 from lazynp.engine import devices
 from lazynp.graph.build import call
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc.promotion import Foreign, array_node, in_common
-from lazynp.ndarray import ndarray, result, view_diagonal, view_permute
+from lazynp.viewing import view_diagonal, view_permute
 
 
 @fallback.library

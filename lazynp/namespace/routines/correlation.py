@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, result, wrap
+from lazynp.conversion import asarray
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
-from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
+from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF, DType
 from lazynp.graph.node import Node, stacklevel
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import native, warned
@@ -22,9 +24,8 @@ from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.statistics import average
 from lazynp.namespace.submodules.linalg import dot
 from lazynp.namespace.ufunc import reductions as red
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node
+from lazynp.namespace.ufunc.promotion import Foreign, array_node
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
-from lazynp.ndarray import asarray, ndarray, node_of, result, wrap
 
 
 def _rows(m: Any, name: str, dtype: DType) -> tuple[ndarray, int]:

@@ -9,27 +9,32 @@ from __future__ import annotations
 import sys
 from math import ceil, prod
 from operator import index
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.array import hand
-from lazynp.conversion import as_dtype, converted, told
+from lazynp.arrays import ndarray, node_of, wrap, wrap_ordered
 from lazynp.engine import devices
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, INT64_END, NATIVE
 from lazynp.graph.node import Node, Shape
-from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, concrete, weak
-from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
-from lazynp.ndarray import asarray as _asarray
 from lazynp.values import config
-from lazynp.values.loading import load
+from lazynp.values.loading import late, load
 from lazynp.values.nesting import checked_shape
+
+if TYPE_CHECKING:
+    from lazynp import conversion, layout, viewing
+    from lazynp.array import hand
+    from lazynp.graph import build
+    from lazynp.graph.dtypes import DType
+    from lazynp.namespace import standard
+    from lazynp.namespace.ufunc import promotion
+else:
+    hand, conversion, build, layout, standard, promotion, viewing = late(
+        "array.hand", "conversion", "graph.build", "layout", "namespace.standard", "namespace.ufunc.promotion", "viewing"
+    )
 
 
 def lengths_of(shape: Any) -> Shape:
@@ -57,7 +62,7 @@ def shape_of(shape: Any) -> Shape:
 def _laid_out(node: Node, order: str | None, device: str | None = None) -> ndarray:
     if device is not None or devices.gpus is not None:
         node = devices.pinned(node, device)
-    if order is None or (order if order in ORDERS else checked_order(order)) != "F":
+    if order is None or (order if order in layout.ORDERS else layout.checked_order(order)) != "F":
         return wrap(node)
     return wrap_ordered(node, tuple(range(len(node.shape)))[::-1])
 
@@ -70,15 +75,15 @@ def addressable(shape: Shape, dtype: np.dtype[Any]) -> Shape:
 
 
 def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
-    place = checked_device(device)
+    place = standard.checked_device(device)
     try:
-        found = as_dtype(float if dtype is None else dtype)
+        found = conversion.as_dtype(float if dtype is None else dtype)
     except TypeError:
         shape_of(shape)  # of two that are wrong NumPy names the first
         raise
     if found not in NATIVE:
         return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
-    return _laid_out(expand(const(value, found), addressable(shape_of(shape), found)), order, place)
+    return _laid_out(build.expand(build.const(value, found), addressable(shape_of(shape), found)), order, place)
 
 
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -104,49 +109,49 @@ _OF_NUMBERS: Final = frozenset({(float, FLOAT64), (float, COMPLEX128), (complex,
 
 def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
     if dtype is None:
-        node = array_node(fill_value)
+        node = promotion.array_node(fill_value)
     elif type(fill_value) in (int, bool) or (type(fill_value), dtype) in _OF_NUMBERS:
-        node = weak(fill_value, dtype)
+        node = promotion.weak(fill_value, dtype)
     else:
-        node = converted(array_node(fill_value), dtype)
+        node = conversion.converted(promotion.array_node(fill_value), dtype)
     addressable(shape, node.dtype)
     given = node.shape
     while len(given) > len(shape) and given[0] == 1:
         given = given[1:]
-        node = reshape(node, given)
+        node = build.reshape(node, given)
     if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
         raise ValueError(f"could not broadcast input array from shape {given} into shape {shape}")
-    return expand(node, shape)
+    return build.expand(node, shape)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Make an array of one value; see :func:`numpy.full`."""
-    place = checked_device(device)
-    wanted = None if dtype is None else as_dtype(dtype)
+    place = standard.checked_device(device)
+    wanted = None if dtype is None else conversion.as_dtype(dtype)
     try:
         if wanted is not None and wanted not in NATIVE:
-            raise Foreign
+            raise promotion.Foreign
         return _laid_out(_filled(fill_value, wanted, shape_of(shape)), order, place)
-    except Foreign:
+    except promotion.Foreign:
         return fallback.call(np.full, "full", (shape, fill_value, dtype, order), {})
 
 
 def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: bool, shape: Any, device: Any) -> Any:
-    place = checked_device(device)
-    model = anyarray(prototype) if subok else _asarray(prototype)
-    wanted = model.dtype if dtype is None else as_dtype(dtype)
+    place = standard.checked_device(device)
+    model = conversion.anyarray(prototype) if subok else conversion.asarray(prototype)
+    wanted = model.dtype if dtype is None else conversion.as_dtype(dtype)
     if type(model) is not ndarray or wanted not in NATIVE:
         args = (prototype, value) if name == "full_like" else (prototype,)
         return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
     try:
         node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
-    except Foreign:
+    except promotion.Foreign:
         return fallback.call(np.full_like, name, (prototype, value), {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
     place = place or devices.home(node_of(model))
     if shape is not None and len(node.shape) != len(model.shape):
         return _laid_out(node, "F" if order == "A" and model.flags.fnc else order, place)
     node = devices.pinned(node, place)
-    return wrap_ordered(node, copy_order(model, order))
+    return wrap_ordered(node, layout.copy_order(model, order))
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
@@ -159,9 +164,7 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
     return _like("ones_like", a, 1, dtype, order, subok, shape, device)
 
 
-def empty_like(
-    prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
-) -> Any:
+def empty_like(prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
     """Make an array to be filled, with the shape and dtype of another; see :func:`numpy.empty_like`.
 
     Its content is undefined for NumPy and zero here.
@@ -194,12 +197,19 @@ def shared(x: Any, dtype: Any = None, order: str | None = None, copy: bool | Non
     """The data as an array that shares the memory where NumPy's would, also that of a map."""
     if isinstance(x, np.memmap):
         x = load("lazynp.namespace.routines.maps").shown(x, dtype, order, copy)
-    return _asarray(x, dtype, order, copy)
+    return conversion.asarray(x, dtype, order, copy)
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0,
-    ndmax: Any = np._NoValue, like: Any = None,
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: Any = np._NoValue,
+    like: Any = None,
 ) -> Any:
     """Make a new array of some data; see :func:`numpy.array`."""
     if copy is True and ndmin == 0 and order == "K" and ndmax is np._NoValue and config.at_hand:
@@ -211,25 +221,23 @@ def array(
         # How deep sequences are taken apart is for NumPy to say; what lies deeper are objects.
         options = {"dtype": dtype, "copy": copy, "order": order, "subok": subok, "ndmin": ndmin, "ndmax": ndmax}
         return fallback.library_call(np.array, "array", (object,), options)
-    object = told(object, dtype, copy) if subok else object
+    object = conversion.told(object, dtype, copy) if subok else object
     if subok and isinstance(object, np.ndarray):
         return fallback.ours(np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin))  # type: ignore[call-overload]
     made = shared(object, dtype, order, copy)
     if made.ndim < ndmin:
         shape = (1,) * (ndmin - made.ndim) + made.shape
-        return made.reshape(shape) if type(made) is not ndarray else view_reshape(made, shape)
+        return made.reshape(shape) if type(made) is not ndarray else viewing.view_reshape(made, shape)
     return made
 
 
-def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
-) -> Any:
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None) -> Any:
     """Return the data as an array, not copied if it is one; see :func:`numpy.asarray`."""
     if copy is None and order is None and device is None and config.at_hand:
         known = hand.listed(a, dtype)
         if known is not None:
             return known
-    place = checked_device(device)
+    place = standard.checked_device(device)
     made = shared(a, dtype, order, _copying(copy))
     if device is not None and made.dtype.kind not in "biufc":
         # Code of the array API standard: what it gets back must be an array of this namespace, and it knows what to do if that cannot be.
@@ -241,16 +249,16 @@ def asanyarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
     """Return the data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
-    place = checked_device(device)
-    a = told(a, dtype, copy)
+    place = standard.checked_device(device)
+    a = conversion.told(a, dtype, copy)
     if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
         return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
-    made = _asarray(a, dtype, order, copy)
+    made = conversion.asarray(a, dtype, order, copy)
     return placed(made, place)
 
 
 def _one_dimensional(x: Any) -> Any:
-    return x if x.ndim else (view_reshape(x, (1,)) if type(x) is ndarray else x.reshape(1))
+    return x if x.ndim else (viewing.view_reshape(x, (1,)) if type(x) is ndarray else x.reshape(1))
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
@@ -285,7 +293,7 @@ _arange: Any = np.arange
 
 def _number(x: Any) -> Any:
     """A range's limit as a Python or NumPy scalar."""
-    value = concrete(x)
+    value = promotion.concrete(x)
     if value is not None or x is None:
         return value
     if type(x) is ndarray or hasattr(x, "concrete"):
@@ -295,16 +303,16 @@ def _number(x: Any) -> Any:
 
 def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> Any:
     """Make an array of evenly spaced values of an interval; see :func:`numpy.arange`."""
-    place = checked_device(device)
+    place = standard.checked_device(device)
     names = ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, args, strict=False)), **options}
     if len(args) > 4 or set(given) - set(names) or len(args) + len(options) != len(given) or "stop" not in given:
         if len(args) == 1 and args[0] is not None and set(options) <= {"step", "dtype"}:
             given = {"start": 0, "stop": args[0], **options}
         else:
-            return placed(_asarray(np.arange(*args, **options)), place)
+            return placed(conversion.asarray(np.arange(*args, **options)), place)
     if given.get("start", 0) is None and given["stop"] is not None:
-        return placed(_asarray(np.arange(*args, **options)), place)
+        return placed(conversion.asarray(np.arange(*args, **options)), place)
     if given.get("stop") is None:
         given["start"], given["stop"] = 0, given.get("start")
     start, stop, step = [_number(given.get(name)) for name in ("start", "stop", "step")]
@@ -318,7 +326,7 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     node = _range(start, stop, step, dtype) if dtype is not None and dtype in NATIVE else None
     if node is None:
         # Dates, big integers, complex numbers, arrays as limits, a step of zero, and whatever NumPy has to say about them.
-        return placed(_asarray(_arange(start, stop, step, given.get("dtype"))), place)
+        return placed(conversion.asarray(_arange(start, stop, step, given.get("dtype"))), place)
     return _laid_out(node, None, place)
 
 
@@ -346,7 +354,7 @@ def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:
         last = first + (count - 1) * (second - first)
         if not all(limits.min <= x <= limits.max for x in (first, second, last)):
             return None
-        return iota(count, first, second - first, dtype) if dtype.kind == "i" or second >= first else None
+        return build.iota(count, first, second - first, dtype) if dtype.kind == "i" or second >= first else None
     if dtype.kind != "f":
         return None
     # NumPy fills in the first two values and continues their difference; float16 does so in float32.
@@ -356,30 +364,36 @@ def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:
     delta = loop.type(second - first)
     if count > 1 and loop.type(first + delta) != second:
         return None
-    return cast(iota(count, first, delta, loop), dtype)
+    return build.cast(build.iota(count, first, delta, loop), dtype)
 
 
 # Matrices -------------------------------------------------------------------------------------------------------------------
 
 
-
 def _triangle(n: int, m: int, k: int, op: o.Op) -> Node:
     """Bool (n, m): ``row + k  op  column``."""
-    rows = reshape(iota(n, k, 1, INT64), (n, 1))
-    return elementwise(op, BOOL, rows, iota(m, 0, 1, INT64))
+    rows = build.reshape(build.iota(n, k, 1, INT64), (n, 1))
+    return build.elementwise(op, BOOL, rows, build.iota(m, 0, 1, INT64))
 
 
 def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None,  # noqa: N803
+    N: Any,  # noqa: N803
+    M: Any = None,  # noqa: N803
+    k: Any = 0,
+    dtype: Any = float,
+    order: str = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
 ) -> Any:
     """Make a matrix with ones on a diagonal; see :func:`numpy.eye`."""
-    place = checked_device(device)
+    place = standard.checked_device(device)
     dtype = np.dtype(dtype)
     if dtype not in NATIVE:
         return fallback.call(np.eye, "eye", (N, M, k, dtype, order), {})
     n, m = addressable(shape_of((N, N if M is None else M)), dtype)
     k = m if k >= m else max(-n, index(k))  # any further is as far
-    return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order, place)
+    return _laid_out(build.cast(_triangle(n, m, k, o.EQUAL), dtype), order, place)
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
@@ -395,7 +409,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
     n = max(index(N), 0)
     m = n if M is None else max(index(M), 0)
-    return _laid_out(cast(_lower_triangle(n, m, index(k)), dtype), None)
+    return _laid_out(build.cast(_lower_triangle(n, m, index(k)), dtype), None)
 
 
 def _lower_triangle(n: int, m: int, k: int) -> Node:
@@ -407,21 +421,21 @@ def _lower_triangle(n: int, m: int, k: int) -> Node:
 
 def _trimmed(name: str, m: Any, k: Any) -> Any:
     try:
-        x = array_node(m)
+        x = promotion.array_node(m)
         if not hasattr(k, "__index__"):
-            raise Foreign  # between two diagonals
-    except Foreign:
+            raise promotion.Foreign  # between two diagonals
+    except promotion.Foreign:
         return fallback.call(getattr(np, name), name, (m,), {"k": k})
     if not x.shape:
         raise TypeError("tri() missing 1 required positional argument: 'N'")
     if len(x.shape) == 1:
-        x = expand(x, x.shape * 2)
+        x = build.expand(x, x.shape * 2)
     lower = _lower_triangle(x.shape[-2], x.shape[-1], index(k) if name == "tril" else index(k) - 1)
-    zero = const(0, x.dtype)
-    node = elementwise(o.WHERE, x.dtype, lower, *((x, zero) if name == "tril" else (zero, x)))
-    if lies_in_c_order(m):
+    zero = build.const(0, x.dtype)
+    node = build.elementwise(o.WHERE, x.dtype, lower, *((x, zero) if name == "tril" else (zero, x)))
+    if layout.lies_in_c_order(m):
         return wrap(node)
-    return wrap_ordered(node, result_order((wrap(lower), m), node.shape))
+    return wrap_ordered(node, layout.result_order((wrap(lower), m), node.shape))
 
 
 def tril(m: Any, k: Any = 0) -> Any:
@@ -437,32 +451,32 @@ def triu(m: Any, k: Any = 0) -> Any:
 def diag(v: Any, k: Any = 0) -> Any:
     """Take a diagonal, or make the matrix of one; see :func:`numpy.diag`."""
     try:
-        x = array_node(v)
-    except Foreign:
+        x = promotion.array_node(v)
+    except promotion.Foreign:
         return fallback.call(np.diag, "diag", (v, k), {})
     k = index(k)
     if len(x.shape) == 2:
         _SQUARE.diagonal(k)
-        return view_diagonal(_asarray(v), k, 0, 1)
+        return viewing.view_diagonal(conversion.asarray(v), k, 0, 1)
     if len(x.shape) != 1:
         raise ValueError("Input must be 1- or 2-d.")
     n = x.shape[0] + abs(k)
     addressable((n, n), x.dtype)
-    rows = pad(x, (max(-k, 0),), (n,), const(0, x.dtype))
-    return wrap(elementwise(o.WHERE, x.dtype, _triangle(n, n, k, o.EQUAL), reshape(rows, (n, 1)), const(0, x.dtype)))
+    rows = build.pad(x, (max(-k, 0),), (n,), build.const(0, x.dtype))
+    return wrap(build.elementwise(o.WHERE, x.dtype, _triangle(n, n, k, o.EQUAL), build.reshape(rows, (n, 1)), build.const(0, x.dtype)))
 
 
 def diagflat(v: Any, k: Any = 0) -> Any:
     """Make the matrix whose diagonal is the flattened input; see :func:`numpy.diagflat`."""
-    x = _asarray(v)
-    return diag(view_reshape(x, (-1,)) if type(x) is ndarray else x.reshape(-1), k)
+    x = conversion.asarray(v)
+    return diag(viewing.view_reshape(x, (-1,)) if type(x) is ndarray else x.reshape(-1), k)
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """Take a diagonal, as a read-only view; see :func:`numpy.diagonal`."""
     if isinstance(a, np.memmap):
         return np.diagonal(a, offset, axis1, axis2)
-    x = _asarray(a)
+    x = conversion.asarray(a)
     if type(x) is not ndarray:
         return fallback.call(np.diagonal, "diagonal", (a, offset, axis1, axis2), {})
     ndim = x.ndim
@@ -473,7 +487,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
         raise ValueError("axis1 and axis2 cannot be the same")
     offset = index(offset)
     _SQUARE.diagonal(offset)
-    return view_diagonal(x, offset, first, second)
+    return viewing.view_diagonal(x, offset, first, second)
 
 
 _SQUARE = np.empty((1, 1))  # by which NumPy tells what it refuses: an offset is an int of C
@@ -497,8 +511,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     try:
-        nodes = [array_node(x) for x in xi]
-    except Foreign:
+        nodes = [promotion.array_node(x) for x in xi]
+    except promotion.Foreign:
         return fallback.call(np.meshgrid, "meshgrid", xi, {"copy": copy, "sparse": sparse, "indexing": indexing})
     sizes = [max(_size(node), 0) for node in nodes]
     ndim = len(nodes)
@@ -510,10 +524,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         shape[place] = n
     thin = [tuple([n if k == place else 1 for k in range(ndim)]) for place, n in zip(places, sizes, strict=True)]
     if not copy:
-        views = [view_reshape(shared(x), one) for x, one in zip(xi, thin, strict=True)]
+        views = [viewing.view_reshape(shared(x), one) for x, one in zip(xi, thin, strict=True)]
         return tuple(views) if sparse else load("lazynp.namespace.routines.shaping").broadcast_arrays(*views)
-    grids = [reshape(node, one) for node, one in zip(nodes, thin, strict=True)]
-    return tuple([wrap(grid if sparse else expand(grid, tuple(shape))) for grid in grids])
+    grids = [build.reshape(node, one) for node, one in zip(nodes, thin, strict=True)]
+    return tuple([wrap(grid if sparse else build.expand(grid, tuple(shape))) for grid in grids])
 
 
 def _size(node: Node) -> int:
@@ -531,24 +545,21 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     if dtype not in NATIVE or dtype.kind in "bc":
         return fallback.call(np.indices, "indices", (dimensions, dtype, sparse), {})
     thin = [
-        reshape(cast(iota(n, 0, 1, INT64), dtype), tuple([n if k == axis else 1 for k in range(len(shape))]))
+        build.reshape(build.cast(build.iota(n, 0, 1, INT64), dtype), tuple([n if k == axis else 1 for k in range(len(shape))]))
         for axis, n in enumerate(shape)
     ]
     if sparse:
         return tuple([wrap(node) for node in thin])
     if not shape:
-        return wrap(expand(const(0, dtype), (0,)))
-    from lazynp.graph.build import concat
+        return wrap(build.expand(build.const(0, dtype), (0,)))
 
     addressable((len(shape), *shape), dtype)
-    return wrap(concat([reshape(expand(node, shape), (1, *shape)) for node in thin], 0))
+    return wrap(build.concat([build.reshape(build.expand(node, shape), (1, *shape)) for node in thin], 0))
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any) -> Any:
     """Call a function with index grids; see :func:`numpy.fromfunction`."""
     return function(*fallback.users().indices(shape, dtype=dtype), **kwargs)
-
-
 
 
 class builtin(staticmethod):

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import converted
+from lazynp.arrays import ndarray, node_of, wrap, wrap_ordered
+from lazynp.conversion import asarray, converted
 from lazynp.graph import build
 from lazynp.graph.build import concat, expand, reshape, slice_
 from lazynp.graph.dtypes import BOOL, INT64
@@ -24,8 +25,8 @@ from lazynp.namespace.routines.selecting import gathered
 from lazynp.namespace.routines.shaping import ravel
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import has_subclass
-from lazynp.ndarray import asarray, host, ndarray, node_of, wrap, wrap_ordered
 from lazynp.scalars import is_scalar
+from lazynp.storage import host
 
 
 def _laid(node: Node, source: ndarray) -> ndarray:

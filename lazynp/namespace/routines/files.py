@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import hand
+from lazynp.arrays import ndarray
+from lazynp.conversion import asarray
 from lazynp.engine import devices
 from lazynp.namespace.bridge.fallback import Library, library, library_call, ours
 from lazynp.namespace.device.placement import moved
 from lazynp.namespace.routines.maps import memmap
 from lazynp.namespace.standard import checked_device
-from lazynp.ndarray import asarray, ndarray
 from lazynp.protocols import memory_of
 from lazynp.values import config
 

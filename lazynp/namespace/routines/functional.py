@@ -14,6 +14,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from lazynp.array import hand
+from lazynp.arrays import ndarray, node_of, result, wrap
+from lazynp.conversion import asarray, from_numpy
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
@@ -26,9 +28,10 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, write_out
-from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, result, view_permute, wrap
+from lazynp.storage import host
 from lazynp.values import config
 from lazynp.values.nesting import MOST_AXES
+from lazynp.viewing import view_permute
 
 # choose -----------------------------------------------------------------------------------------------------------------------
 
@@ -214,6 +217,5 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 
 FUNCTIONS: Final = {
-    function.__name__: function
-    for function in (choose, piecewise, trim_zeros, real_if_close, apply_along_axis, apply_over_axes)
+    function.__name__: function for function in (choose, piecewise, trim_zeros, real_if_close, apply_along_axis, apply_over_axes)
 }

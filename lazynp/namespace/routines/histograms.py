@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, result, wrap
+from lazynp.conversion import asarray as _asarray
 from lazynp.graph import build
 from lazynp.graph.build import cast, reshape
 from lazynp.graph.dtypes import BOOL, INT64
@@ -21,9 +23,8 @@ from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import at_once, item, known, native, values
 from lazynp.namespace.routines.joining import stack
 from lazynp.namespace.ufunc.promotion import array_node
-from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import generic, ndarray, result, wrap
 from lazynp.protocols import to_host
+from lazynp.scalars import generic
 
 
 def _ones(node: Node) -> np.ndarray[Any, Any]:
@@ -221,6 +222,5 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
 
 
 FUNCTIONS: Final = {
-    function.__name__: function
-    for function in (histogram, histogram_bin_edges, histogram2d, histogramdd, digitize, bincount)
+    function.__name__: function for function in (histogram, histogram_bin_edges, histogram2d, histogramdd, digitize, bincount)
 }

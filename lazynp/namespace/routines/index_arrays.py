@@ -10,12 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray
+from lazynp.conversion import asarray
 from lazynp.engine import devices
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.namespace.bridge.fallback import Library, users
 from lazynp.namespace.routines.creation import arange, tri
 from lazynp.namespace.routines.selecting import nonzero
-from lazynp.ndarray import asarray, ndarray, view_reshape
+from lazynp.viewing import view_reshape
 
 _BY_NUMPY: Final = {name: Library(getattr(np, name)) for name in ("tril_indices", "triu_indices", "unravel_index", "ravel_multi_index")}
 
@@ -88,7 +90,14 @@ FUNCTIONS: Final = {
     **{
         function.__name__: function
         for function in (
-            ix_, diag_indices, diag_indices_from, tril_indices, tril_indices_from, triu_indices, triu_indices_from, mask_indices,
+            ix_,
+            diag_indices,
+            diag_indices_from,
+            tril_indices,
+            tril_indices_from,
+            triu_indices,
+            triu_indices_from,
+            mask_indices,
         )
     },
     **{name: _BY_NUMPY[name] for name in ("unravel_index", "ravel_multi_index")},

@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls, core
+from lazynp.arrays import wrap
 from lazynp.graph.build import cast, iota, reshape
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.namespace.routines.creation import arange, array
 from lazynp.namespace.ufunc.promotion import has_subclass
-from lazynp.ndarray import wrap
 from lazynp.scalars import is_scalar
 from lazynp.values import config
 from lazynp.values.loading import load

@@ -13,12 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core
-from lazynp.conversion import converted
+from lazynp.arrays import ndarray, node_of, update
+from lazynp.arrays import wrap as array_of
+from lazynp.conversion import asarray, converted
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
-from lazynp.graph.dtypes import INT64, NATIVE
+from lazynp.graph.dtypes import INT64, NATIVE, DType
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.assignment import memory, write_where
@@ -26,10 +28,8 @@ from lazynp.namespace.bridge.fallback import library, library_call
 from lazynp.namespace.indexing import check_known
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType
-from lazynp.ndarray import Draft, asarray, host, ndarray, node_of, update
-from lazynp.ndarray import wrap as array_of
 from lazynp.scalars import is_scalar
+from lazynp.storage import Draft, host
 
 
 def values_for(values: Any, dtype: DType, casting: Any = "safe") -> Node:
@@ -131,9 +131,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
                 np.fill_diagonal(memory(a), known, wrap)
 
 
-def _write_item(
-    a: ndarray, name: str, positions: Node, values: Node, bounds: tuple[int, int] | None = None, **static: Any
-) -> None:
+def _write_item(a: ndarray, name: str, positions: Node, values: Node, bounds: tuple[int, int] | None = None, **static: Any) -> None:
     """NumPy's writing function as an item of the schedule; an array that is being filled is written where it lies.
 
     Positions that are there already are refused now where they are outside ``bounds``: the length of an axis, and its number.

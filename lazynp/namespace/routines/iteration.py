@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.arrays import lend
+from lazynp.arrays import ndarray
+from lazynp.conversion import asarray, from_numpy
 from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
-from lazynp.ndarray import asarray, from_numpy, host, ndarray
 from lazynp.protocols import snapshot
 from lazynp.scalars import is_scalar, number
+from lazynp.storage import host, lend
 
 
 @library

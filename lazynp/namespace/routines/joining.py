@@ -12,12 +12,15 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls
+from lazynp.arrays import ndarray, node_of, wrap, wrap_ordered
+from lazynp.conversion import asarray as _asarray
 from lazynp.conversion import converted
 from lazynp.graph import build
 from lazynp.graph.build import concat, expand
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.graph.op import CONST
+from lazynp.layout import joined_order
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import addressable
@@ -27,9 +30,9 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign, array_node
 from lazynp.namespace.ufunc.reductions import laid_like
 from lazynp.namespace.ufunc.ufuncs import need_array, write_out
-from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, view_reshape, wrap, wrap_ordered
+from lazynp.storage import host
 from lazynp.values.nesting import MOST_AXES
+from lazynp.viewing import view_axes, view_reshape
 from lazynp.views import NEW
 
 can_cast: Any = np.can_cast
@@ -69,9 +72,7 @@ def _common_dtype(items: Sequence[Any], nodes: Sequence[Node], dtype: Any, casti
     return found
 
 
-def _joinable(
-    items: Sequence[Any], axis: Any, dtype: Any, casting: str, out: Any
-) -> tuple[list[Node], int, np.dtype[Any]]:
+def _joinable(items: Sequence[Any], axis: Any, dtype: Any, casting: str, out: Any) -> tuple[list[Node], int, np.dtype[Any]]:
     """Return the operands, the axis, and the dtype of the result; raises what NumPy refuses."""
     nodes = [array_node(item) for item in items]
     if not nodes:
@@ -194,7 +195,6 @@ def dstack(tup: Any) -> Any:
     if _is_long(tup):
         return _rows_joined(tup, atleast_3d, 2, None, None, "same_kind")
     return concatenate([atleast_3d(item) for item in _items(tup)], 2)
-
 
 
 def column_stack(tup: Any) -> Any:

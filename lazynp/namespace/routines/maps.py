@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, wrap
 from lazynp.conversion import asarray, maps, shared
 from lazynp.graph.node import Node
-from lazynp.memory import host, pending
-from lazynp.ndarray import ndarray, node_of, wrap
 from lazynp.protocols import SHARED, to_host
 from lazynp.scalars import CLASSES, force
+from lazynp.storage import host, pending
 from lazynp.viewing import view_slice
 
 PIECE_BYTES: Final = 16 << 20  # of a result that goes to a map

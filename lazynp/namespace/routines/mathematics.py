@@ -14,12 +14,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import NO_COPY
+from lazynp.arrays import ndarray, node_of, result, wrap, wrap_ordered
+from lazynp.conversion import NO_COPY, anyarray
+from lazynp.conversion import asarray as _asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
 from lazynp.graph.node import Node, stacklevel
+from lazynp.layout import copy_order
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import native
 from lazynp.namespace.routines.joining import concatenate
@@ -30,8 +33,7 @@ from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import Foreign, array_node, concrete, overrides
 from lazynp.namespace.ufunc.reductions import NoValue, laid_out
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, castable, need_array, ordered, write_out
-from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result, view_slice, wrap, wrap_ordered
-from lazynp.ndarray import asarray as _asarray
+from lazynp.viewing import view_slice
 
 U = UFUNCS
 

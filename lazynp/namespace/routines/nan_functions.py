@@ -12,18 +12,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, wrap
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, reduce, reshape
-from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, NATIVE, REAL_OF
+from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, NATIVE, REAL_OF, DType
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge.library import native, refused, warned
 from lazynp.namespace.routines import statistics
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node
+from lazynp.namespace.ufunc.promotion import Foreign, array_node
 from lazynp.namespace.ufunc.reductions import NoValue, finish, laid_like
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, castable
-from lazynp.ndarray import ndarray, node_of, wrap
 
 ALL_NAN: Final = "All-NaN slice encountered"
 

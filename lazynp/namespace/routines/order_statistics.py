@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import node_of, result, wrap
+from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, reshape
@@ -27,7 +29,6 @@ from lazynp.namespace.ufunc.promotion import Foreign, array_node
 from lazynp.namespace.ufunc.reductions import NoValue, finish, reduce_node
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
 from lazynp.namespace.ufunc.ufuncs import castable, need_array, write_out
-from lazynp.ndarray import asarray, node_of, result, wrap
 from lazynp.protocols import to_host
 from lazynp.values.loading import load
 
@@ -434,6 +435,5 @@ def sort_complex(a: Any) -> Any:
 
 
 FUNCTIONS: Final = {
-    function.__name__: function
-    for function in (median, nanmedian, quantile, percentile, nanquantile, nanpercentile, lexsort, sort_complex)
+    function.__name__: function for function in (median, nanmedian, quantile, percentile, nanquantile, nanpercentile, lexsort, sort_complex)
 }

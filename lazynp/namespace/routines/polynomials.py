@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray, node_of, result, wrap
+from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand, reshape
@@ -22,7 +24,6 @@ from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.shaping import atleast_1d
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
-from lazynp.ndarray import asarray, ndarray, node_of, result, wrap
 
 _add, _multiply, _divide = UFUNCS["add"], UFUNCS["multiply"], UFUNCS["divide"]
 

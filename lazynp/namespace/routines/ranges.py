@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import converted
+from lazynp.arrays import ndarray, node_of, wrap
+from lazynp.conversion import asarray, converted
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, const, elementwise, expand, iota, reshape
@@ -24,7 +25,6 @@ from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.namespace.ufunc.reductions import any as any_
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
-from lazynp.ndarray import asarray, ndarray, node_of, wrap
 
 _NUMBERS: Final = frozenset({int, float, np.float64, np.float32, np.int64})
 
@@ -45,7 +45,14 @@ MOST: Final = 1 << 58  # numbers: more are no array
 
 
 def linspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: Any = 0, *,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: Any = 0,
+    *,
     device: Any = None,
 ) -> Any:
     """Make an array of evenly spaced values between two limits; see :func:`numpy.linspace`."""

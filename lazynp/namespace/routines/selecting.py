@@ -11,10 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import hand
+from lazynp.arrays import ndarray, node_of, result, wrap
+from lazynp.conversion import asarray as _asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
-from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.dtypes import BOOL, INT64, NATIVE, DType
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, caller
 from lazynp.namespace.bridge import fallback
@@ -24,11 +26,9 @@ from lazynp.namespace.routines.shaping import of_arrays, view_reshape
 from lazynp.namespace.standard import exchanged
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, broadcast, concrete, operand
+from lazynp.namespace.ufunc.promotion import Foreign, array_node, broadcast, concrete, operand
 from lazynp.namespace.ufunc.reductions import NoValue, laid_like
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, ordered, write_out
-from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
 from lazynp.values import config
 from lazynp.values.loading import load
@@ -209,17 +209,14 @@ def clip(
             raise Foreign
     except Foreign:
         return fallback.call(np.clip, "clip", (a, low, high), keywords)
-    least, most = [
-        const(value, loop) if node is None else cast(node, loop) for (node, _), value in zip(bounds, (low, high), strict=True)
-    ]
+    least, most = [const(value, loop) if node is None else cast(node, loop) for (node, _), value in zip(bounds, (low, high), strict=True)]
     broadcast(x.shape, least.shape, most.shape)
     node = _limit(_limit(cast(x, loop), least, o.LESS), most, o.GREATER)
     need_array(out)
     if out is not None:
         if not np.can_cast(loop, out.dtype, "same_kind"):
-            raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
-                np._core.umath.clip, "same_kind", loop, out.dtype, 0  # type: ignore[attr-defined]
-            )
+            limits: Any = np._core.umath
+            raise np._core._exceptions._UFuncOutputCastingError(limits.clip, "same_kind", loop, out.dtype, 0)  # type: ignore[attr-defined]
         return write_out(out, node)
     return result(node) if not node.shape else ordered(node, (a, low, high), "K")
 

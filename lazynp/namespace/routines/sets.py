@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import wrap
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
@@ -18,7 +19,6 @@ from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import at_once, item, known, native
 from lazynp.namespace.ufunc.promotion import array_node
-from lazynp.ndarray import wrap
 
 FEW: Final = 8  # values up to which comparing with each is what NumPy does, too
 

@@ -15,29 +15,18 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls, hand
+from lazynp.arrays import ndarray, node_of, wrap
+from lazynp.conversion import anyarray
+from lazynp.conversion import asarray as _asarray
 from lazynp.graph.build import broadcast_shape, copied
-from lazynp.layout import ORDERS, checked_order, flat_order
+from lazynp.layout import ORDERS, checked_order, copy_order, flat_order
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import addressable, shape_of, shared
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import has_subclass
-from lazynp.ndarray import (
-    anyarray,
-    copy_order,
-    ndarray,
-    node_of,
-    view_axes,
-    view_expand,
-    view_flip,
-    view_permute,
-    view_reshape,
-    view_slice,
-    wrap,
-)
-from lazynp.ndarray import asarray as _asarray
 from lazynp.scalars import is_scalar
 from lazynp.values import config
-from lazynp.viewing import Warned
+from lazynp.viewing import Warned, view_axes, view_expand, view_flip, view_permute, view_reshape, view_slice
 from lazynp.views import NEW
 
 Function = Callable[..., Any]
@@ -352,7 +341,6 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 
 def _split_along(name: str, axis: int, least: int) -> Function:
-
     def function(ary: Any, indices_or_sections: Any) -> Any:
         ndim = _asarray(ary).ndim
         if ndim < least:

@@ -12,19 +12,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import converted
+from lazynp.arrays import ndarray, node_of, result
+from lazynp.conversion import asarray, converted
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
-from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE, REAL_OF
+from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE, REAL_OF, DType
 from lazynp.graph.node import Node, stacklevel
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import refused, warned
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, broadcast
+from lazynp.namespace.ufunc.promotion import Foreign, array_node, broadcast
 from lazynp.namespace.ufunc.reductions import NoValue, finish, laid_out, reduce_node
 from lazynp.namespace.ufunc.ufuncs import need_array
-from lazynp.ndarray import asarray, ndarray, node_of, result
 
 _FEW: Final = "Degrees of freedom <= 0 for slice"
 

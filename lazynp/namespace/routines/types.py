@@ -6,25 +6,34 @@ names (``np.float64``, ``np.floating``) are NumPy's own classes; lazy scalars ar
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.conversion import no_array
-from lazynp.layout import geometry
-from lazynp.namespace.assignment import fits, write_where
+from lazynp.arrays import ndarray, node_of
 from lazynp.namespace.bridge import fallback, proxies
-from lazynp.namespace.routines.creation import placed
-from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import mask_node, overrides
-from lazynp.ndarray import asarray, host, ndarray, node_of, shares_memory
-from lazynp.scalars import ABSTRACT, CLASSES, is_scalar
-from lazynp.values.loading import load
+from lazynp.scalars import is_scalar
+from lazynp.values.loading import late, load
 
-proxies.register(ndarray, np.ndarray)
-for _ours in (*ABSTRACT.values(), *CLASSES):
-    proxies.register(_ours, _ours._numpy)  # type(s) of a lazy s goes to NumPy as well
+if TYPE_CHECKING:
+    from lazynp import conversion, layout, storage, viewing
+    from lazynp.namespace import assignment, standard
+    from lazynp.namespace.bridge import proxies
+    from lazynp.namespace.routines import creation
+    from lazynp.namespace.ufunc import promotion
+else:
+    conversion, layout, assignment, proxies, creation, standard, promotion, storage, viewing = late(
+        "conversion",
+        "layout",
+        "namespace.assignment",
+        "namespace.bridge.proxies",
+        "namespace.routines.creation",
+        "namespace.standard",
+        "namespace.ufunc.promotion",
+        "storage",
+        "viewing",
+    )
 
 
 def _dtype_like(x: Any) -> Any:
@@ -39,7 +48,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Tell whether a cast is allowed; see :func:`numpy.can_cast`."""
-    return np.can_cast(_dtype_like(from_), no_array(to), casting)  # type: ignore[arg-type]
+    return np.can_cast(_dtype_like(from_), conversion.no_array(to), casting)  # type: ignore[arg-type]
 
 
 def min_scalar_type(a: Any, /) -> Any:
@@ -58,8 +67,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """Convert the values to another dtype; see :func:`numpy.astype`."""
     if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x) and not np.isscalar(x):
         raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
-    place = checked_device(device)
-    return placed((x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy), place)
+    place = standard.checked_device(device)
+    return creation.placed((x if type(x) is not np.ndarray else conversion.asarray(x)).astype(dtype, copy=copy), place)
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -104,7 +113,7 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = 0) -> bool:
     if type(a) is not ndarray and type(b) is not ndarray:
         return np.may_share_memory(a, b)
     _refuse_ragged(a, b)
-    return shares_memory(a, b, exact=False)
+    return viewing.shares_memory(a, b, exact=False)
 
 
 def shares_memory_(a: Any, b: Any, /, max_work: Any = -1) -> bool:
@@ -112,7 +121,7 @@ def shares_memory_(a: Any, b: Any, /, max_work: Any = -1) -> bool:
     if type(a) is not ndarray and type(b) is not ndarray:
         return np.shares_memory(a, b)
     _refuse_ragged(a, b)
-    return shares_memory(a, b)
+    return viewing.shares_memory(a, b)
 
 
 def _refuse_ragged(*values: Any) -> None:
@@ -123,7 +132,7 @@ def _refuse_ragged(*values: Any) -> None:
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Tell whether a dtype is below another in the tree; see :func:`numpy.issubdtype`."""
-    return np.issubdtype(no_array(_numpys(arg1)), no_array(_numpys(arg2)))
+    return np.issubdtype(conversion.no_array(_numpys(arg1)), conversion.no_array(_numpys(arg2)))
 
 
 def _numpys(x: Any) -> Any:
@@ -173,17 +182,17 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise ValueError("assignment destination is read-only")
     if type(src) is np.ndarray and not src.shape and np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         src = src.astype(dst.dtype)
-    value = asarray(src)
-    if overrides(value) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+    value = conversion.asarray(src)
+    if promotion.overrides(value) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {value.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
     if where is not True:
         value = value.astype(dst.dtype)
-        mask = mask_node(where)
-        if not fits(dst.shape, mask.shape):
+        mask = promotion.mask_node(where)
+        if not assignment.fits(dst.shape, mask.shape):
             shapes = [str(shape).replace(" ", "") for shape in (mask.shape, dst.shape)]
             raise ValueError(f"could not broadcast where mask from shape {shapes[0]} into shape {shapes[1]}")
-        if fits(dst.shape, value.shape):
-            write_where(dst, mask, node_of(value))
+        if assignment.fits(dst.shape, value.shape):
+            assignment.write_where(dst, mask, node_of(value))
             return
         value = load("lazynp.namespace.routines.selecting").where(where, value, dst)
     dst[...] = value
@@ -194,13 +203,10 @@ def _same_memory(a: ndarray, b: Any) -> bool:
     if type(b) is not ndarray:
         return False
     if type(a._base) is np.ndarray or type(b._base) is np.ndarray:
-        return bool(host(a).__array_interface__ == host(b).__array_interface__)
+        return bool(storage.host(a).__array_interface__ == storage.host(b).__array_interface__)
     one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
-    return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
+    return one is two and (a.dtype, a.shape, layout.geometry(a)) == (b.dtype, b.shape, layout.geometry(b))
 
-
-# Every name of a scalar type (byte, half, longlong, floating, ...).
-SCALAR_TYPES: Final = {name: value for name, value in vars(np).items() if isinstance(value, type) and issubclass(value, np.generic)}
 
 FUNCTIONS: Final = {
     function.__name__: function
@@ -208,4 +214,4 @@ FUNCTIONS: Final = {
         result_type, can_cast, min_scalar_type, common_type, astype, shape, ndim, size, isscalar, isfortran, iterable, may_share_memory,
         issubdtype, isdtype, finfo, iinfo, copyto,
     )
-} | {"shares_memory": shares_memory_, "ndarray": ndarray}  # fmt: skip
+} | {"shares_memory": shares_memory_}  # fmt: skip

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray
+from lazynp.conversion import asarray
 from lazynp.graph.dtypes import FLOAT64
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import full
@@ -18,7 +20,6 @@ from lazynp.namespace.special.ufuncs import scipys
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as r
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
-from lazynp.ndarray import asarray, ndarray
 
 _exp, _log, _log1p, _sign, _abs = (U[name] for name in ("exp", "log", "log1p", "sign", "absolute"))
 

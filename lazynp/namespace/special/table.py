@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import node_of, wrap
 from lazynp.graph import op as o
 from lazynp.graph.build import cast
 from lazynp.graph.dtypes import FLOAT64
@@ -22,7 +23,6 @@ from lazynp.namespace.special.ufuncs import scipy_item
 from lazynp.namespace.ufunc import loops as compositions
 from lazynp.namespace.ufunc.loops import Lowering, Outputs, Sources, by_kind
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
-from lazynp.ndarray import node_of, wrap
 from lazynp.values import records
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import result
 from lazynp.graph.build import broadcast_shape, call, output
 from lazynp.graph.dtypes import FLOAT64
 from lazynp.graph.floating import at_once
@@ -22,7 +23,6 @@ from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering, Outputs, Sources
 from lazynp.namespace.ufunc.promotion import Foreign, Key, operand
 from lazynp.namespace.ufunc.ufuncs import Direct, ufunc
-from lazynp.ndarray import result
 from lazynp.values.loading import load
 
 # NumPy's functions with loops for half, single, double and nothing before them, by the number of operands; and with complex ones after.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.ndarray import asarray
+from lazynp.conversion import asarray
 from lazynp.protocols import memory_of
 
 _types: Final[dict[type, type]] = {}

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import wrap
+from lazynp.conversion import asarray as _asarray
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.device.placement import moved
 from lazynp.namespace.routines.joining import roll
@@ -18,8 +20,6 @@ from lazynp.namespace.routines.selecting import library
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign, array_node
-from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import wrap
 
 _fft_dtypes: dict[tuple[str, np.dtype[Any]], np.dtype[Any]] = {}
 

@@ -15,18 +15,18 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls
+from lazynp.arrays import ndarray, node_of, result, wrap
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
-from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64
+from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, DType
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import eye
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.gufuncs import GUFUNCS, batch_shape, matmul_node
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, in_common, shape_text
+from lazynp.namespace.ufunc.promotion import Foreign, array_node, in_common, shape_text
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, need_array, write_out
-from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.scalars import force
 from lazynp.values.loading import load
 
@@ -150,9 +150,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         pair_a, pair_b = axes
         axes_a = [index(k) for k in pair_a] if np.iterable(pair_a) else [index(pair_a)]
         axes_b = [index(k) for k in pair_b] if np.iterable(pair_b) else [index(pair_b)]
-    if len(axes_a) != len(axes_b) or any(
-        x.shape[i] != y.shape[j] for i, j in zip(axes_a, axes_b, strict=True)
-    ):
+    if len(axes_a) != len(axes_b) or any(x.shape[i] != y.shape[j] for i, j in zip(axes_a, axes_b, strict=True)):
         raise ValueError("shape-mismatch for sum")
     axes_a = [ax.one(k, len(x.shape)) for k in axes_a]
     axes_b = [ax.one(k, len(y.shape)) for k in axes_b]
@@ -322,6 +320,7 @@ FUNCTIONS: Final = {
     **{function.__name__: function for function in (dot, inner, vdot, outer, tensordot, kron)},
     **GUFUNCS,
 }
+
 
 def attribute(value: Any, name: str) -> Any:
     """Find what ``lazynp.linalg.<name>`` is when it is not here: the standard's function, or LAPACK's work at the call."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
+from lazynp.conversion import asarray
 from lazynp.namespace.bridge.fallback import library
 from lazynp.namespace.routines.creation import diagonal as _diagonal
 from lazynp.namespace.routines.creation import trace as _trace
@@ -17,7 +18,7 @@ from lazynp.namespace.routines.shaping import matrix_transpose
 from lazynp.namespace.submodules import linalg
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.reductions import named
-from lazynp.ndarray import asarray, view_permute
+from lazynp.viewing import view_permute
 
 
 @library
@@ -96,6 +97,5 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 FUNCTIONS: Final = {
-    function.__name__: function
-    for function in (matmul, tensordot, vecdot, outer, diagonal, trace, cross, matrix_norm, vector_norm)
+    function.__name__: function for function in (matmul, tensordot, vecdot, outer, diagonal, trace, cross, matrix_norm, vector_norm)
 } | {"matrix_transpose": named(matrix_transpose, "matrix_transpose")}  # NumPy has two

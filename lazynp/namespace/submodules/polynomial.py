@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray
+from lazynp.conversion import asarray
 from lazynp.namespace.bridge.fallback import library_attribute, ours, submodule
-from lazynp.ndarray import asarray, host, ndarray
+from lazynp.storage import host
 
 # Clenshaw's and Horner's schemes: a loop over the coefficients of operations on whole arrays of points.
 _EVALUATION: Final = frozenset({"polyval", "chebval", "hermval", "hermeval", "lagval", "legval"})

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import ndarray
+from lazynp.conversion import asarray
 from lazynp.graph.dtypes import COMPLEX128
 from lazynp.namespace.bridge.fallback import library_call
 from lazynp.namespace.ufunc.reductions import any as any_
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
-from lazynp.ndarray import asarray, ndarray
 
 _COMPLEX64 = np.dtype(np.complex64)
 _NARROW = frozenset("bhBHfF")

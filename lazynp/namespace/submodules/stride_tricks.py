@@ -12,12 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import hand
+from lazynp.arrays import ndarray
+from lazynp.layout import geometry
 from lazynp.namespace.bridge.fallback import library_call
 from lazynp.namespace.routines.creation import shared
 from lazynp.namespace.routines.shaping import FUNCTIONS as SHAPING
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import has_subclass
-from lazynp.ndarray import derived, geometry, ndarray
+from lazynp.viewing import derived
 from lazynp.views import STRIDED, WINDOWS, c_strides
 
 

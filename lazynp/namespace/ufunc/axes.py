@@ -6,12 +6,17 @@ In: what users pass as ``axis``.  Out: non-negative axes.  Promise: NumPy's exce
 from __future__ import annotations
 
 from operator import index
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.graph.build import reshape
 from lazynp.graph.node import Node, Shape
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp.graph import build
+else:
+    (build,) = late("graph.build")
 
 _BEYOND: Final = {OverflowError: "Python int too large to convert to C int", ValueError: "integer won't fit into a C int"}
 
@@ -67,4 +72,4 @@ def keeps(keepdims: Any) -> bool:
 
 def kept(node: Node, shape: Shape, axes: tuple[int, ...]) -> Node:
     """A reduced node with the reduced axes put back as length one."""
-    return reshape(node, tuple([1 if axis in axes else n for axis, n in enumerate(shape)]))
+    return build.reshape(node, tuple([1 if axis in axes else n for axis, n in enumerate(shape)]))

@@ -14,17 +14,18 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls, core
+from lazynp.arrays import ndarray, result, wrap_ordered
+from lazynp.conversion import asarray
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute, reshape
-from lazynp.graph.dtypes import BOOL
+from lazynp.graph.dtypes import BOOL, DType
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import lies_in_c_order, loop_order
 from lazynp.namespace.docstrings import Documented
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, overrides
+from lazynp.namespace.ufunc.promotion import Foreign, array_node, overrides
 from lazynp.namespace.ufunc.reductions import reduce_node
 from lazynp.namespace.ufunc.ufuncs import need_array, ordered, ufunc, write_out
-from lazynp.ndarray import asarray, ndarray, result, wrap_ordered
 
 _dtypes: dict[tuple[str, DType, DType], DType] = {}
 

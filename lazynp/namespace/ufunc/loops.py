@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import broadcast_shape, call, cast, const, elementwise, expand, output, reduce
 from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, UINT64
 from lazynp.graph.errstate import QUIET
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
 from lazynp.scalars import computed
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp.graph import build
+else:
+    (build,) = late("graph.build")
 
 DType = np.dtype[Any]
 Lowered = Node | tuple[Node, ...]
@@ -30,12 +35,12 @@ Outputs = tuple[DType, ...]
 
 def filled(value: Any, dtype: DType, *like: Node) -> Node:
     """A constant of the sources' common shape."""
-    return expand(const(value, dtype), broadcast_shape(*[x.shape for x in like]))
+    return build.expand(build.const(value, dtype), build.broadcast_shape(*[x.shape for x in like]))
 
 
 def native(op: Op) -> Lowering:
     def lower(nodes: Sources, outs: Outputs) -> Node:
-        return elementwise(op, outs[0], *nodes)
+        return build.elementwise(op, outs[0], *nodes)
 
     return lower
 
@@ -53,18 +58,18 @@ def library(name: str) -> Lowering:
     """NumPy's own loop, called as one item of the schedule."""
 
     def lower(nodes: Sources, outs: Outputs) -> Lowered:
-        shape = broadcast_shape(*[x.shape for x in nodes])
-        first = call(f"ufunc:{name}", (), nodes, outs[0], shape)
+        shape = build.broadcast_shape(*[x.shape for x in nodes])
+        first = build.call(f"ufunc:{name}", (), nodes, outs[0], shape)
         if len(outs) == 1:
             return first
-        return (first, *[output(first, k, outs[k], shape) for k in range(1, len(outs))])
+        return (first, *[build.output(first, k, outs[k], shape) for k in range(1, len(outs))])
 
     lower.answered = "library"  # type: ignore[attr-defined]
     return lower
 
 
 def identity(nodes: Sources, outs: Outputs) -> Node:
-    return cast(nodes[0], outs[0])
+    return build.cast(nodes[0], outs[0])
 
 
 def always(value: bool) -> Lowering:
@@ -78,12 +83,12 @@ def truth(x: Node) -> Node:
     """``x != 0`` as a bool node."""
     if x.dtype == BOOL:
         return x
-    return elementwise(o.NOT_EQUAL, BOOL, x, const(0, x.dtype))
+    return build.elementwise(o.NOT_EQUAL, BOOL, x, build.const(0, x.dtype))
 
 
 def logical(op: Op) -> Lowering:
     def lower(nodes: Sources, outs: Outputs) -> Node:
-        return elementwise(op, BOOL, *[truth(x) for x in nodes])
+        return build.elementwise(op, BOOL, *[truth(x) for x in nodes])
 
     return lower
 
@@ -94,10 +99,10 @@ def comparison(op: Op) -> Lowering:
     def lower(nodes: Sources, outs: Outputs) -> Node:
         a, b = nodes
         if a.dtype == b.dtype or {a.dtype, b.dtype} != {INT64, UINT64}:
-            return elementwise(op, BOOL, a, b)
+            return build.elementwise(op, BOOL, a, b)
         signed = a if a.dtype == INT64 else b
-        negative = elementwise(o.LESS, BOOL, signed, const(0, INT64))
-        plain = elementwise(op, BOOL, cast(a, UINT64), cast(b, UINT64))
+        negative = build.elementwise(o.LESS, BOOL, signed, build.const(0, INT64))
+        plain = build.elementwise(op, BOOL, build.cast(a, UINT64), build.cast(b, UINT64))
         # A negative number is below every unsigned one; the answer then depends on its side alone.
         below = signed is a
         answer = {
@@ -108,7 +113,7 @@ def comparison(op: Op) -> Lowering:
             o.EQUAL: False,
             o.NOT_EQUAL: True,
         }[op]
-        return elementwise(o.WHERE, BOOL, negative, const(answer, BOOL), plain)
+        return build.elementwise(o.WHERE, BOOL, negative, build.const(answer, BOOL), plain)
 
     return lower
 
@@ -130,13 +135,13 @@ def power_of_numbers(nodes: Sources, outs: Outputs) -> Node:
     base, exponent = nodes
     if outs[0].kind == "i" and 0 not in base.shape and 0 not in exponent.shape and _any_negative(exponent):
         raise ValueError("Integers to negative integer powers are not allowed.")
-    return elementwise(o.POWER, outs[0], base, exponent)
+    return build.elementwise(o.POWER, outs[0], base, exponent)
 
 
 def power(nodes: Sources, outs: Outputs) -> Node:
     base, exponent = nodes
     if exponent.shape == () and exponent.op is o.CONST and exponent.arg == 0.5 and outs[0].char in "fd":
-        root = elementwise(o.SQRT, outs[0], base)  # NumPy's loop does, which differs for -0 and -inf
+        root = build.elementwise(o.SQRT, outs[0], base)  # NumPy's loop does, which differs for -0 and -inf
         root.err = root.err.named("power")
         return root
     return power_of_numbers(nodes, outs)
@@ -153,20 +158,20 @@ def _any_negative(x: Node) -> bool:
     known = computed(x, "integer power").at_hand
     if known is not None:
         return bool((known < 0).any())
-    found = reduce(o.BITWISE_OR, elementwise(o.LESS, BOOL, x, const(0, x.dtype)), tuple(range(len(x.shape))))
+    found = build.reduce(o.BITWISE_OR, build.elementwise(o.LESS, BOOL, x, build.const(0, x.dtype)), tuple(range(len(x.shape))))
     return bool(computed(found, "integer power").array)
 
 
 def square(nodes: Sources, outs: Outputs) -> Node:
-    return elementwise(o.MULTIPLY, outs[0], nodes[0], nodes[0])
+    return build.elementwise(o.MULTIPLY, outs[0], nodes[0], nodes[0])
 
 
 def reciprocal(nodes: Sources, outs: Outputs) -> Node:
-    return elementwise(o.DIVIDE, outs[0], const(1, outs[0]), nodes[0])
+    return build.elementwise(o.DIVIDE, outs[0], build.const(1, outs[0]), nodes[0])
 
 
 def absolute(nodes: Sources, outs: Outputs) -> Node:
-    return elementwise(o.ABSOLUTE, outs[0], nodes[0])
+    return build.elementwise(o.ABSOLUTE, outs[0], nodes[0])
 
 
 def scaled(factor: float, factor32: np.float32) -> Lowering:
@@ -175,9 +180,9 @@ def scaled(factor: float, factor32: np.float32) -> Lowering:
     def lower(nodes: Sources, outs: Outputs) -> Node:
         x = nodes[0]
         if x.dtype == FLOAT16:
-            return cast(elementwise(o.MULTIPLY, FLOAT32, cast(x, FLOAT32), const(factor32, FLOAT32)), FLOAT16)
+            return build.cast(build.elementwise(o.MULTIPLY, FLOAT32, build.cast(x, FLOAT32), build.const(factor32, FLOAT32)), FLOAT16)
         value = factor32 if x.dtype == FLOAT32 else factor
-        return elementwise(o.MULTIPLY, outs[0], x, const(value, x.dtype))
+        return build.elementwise(o.MULTIPLY, outs[0], x, build.const(value, x.dtype))
 
     return lower
 
@@ -189,29 +194,29 @@ rad2deg = scaled(180.0 / pi, np.float32(180) / np.float32(pi))
 def heaviside(nodes: Sources, outs: Outputs) -> Node:
     x, at_zero = nodes
     dtype = outs[0]
-    zero, one = const(0, dtype), const(1, dtype)
+    zero, one = build.const(0, dtype), build.const(1, dtype)
     # NaN fails every comparison and passes through.
-    result = elementwise(o.WHERE, dtype, elementwise(o.EQUAL, BOOL, x, zero), at_zero, x)
-    result = elementwise(o.WHERE, dtype, elementwise(o.LESS, BOOL, x, zero), zero, result)
-    return elementwise(o.WHERE, dtype, elementwise(o.GREATER, BOOL, x, zero), one, result)
+    result = build.elementwise(o.WHERE, dtype, build.elementwise(o.EQUAL, BOOL, x, zero), at_zero, x)
+    result = build.elementwise(o.WHERE, dtype, build.elementwise(o.LESS, BOOL, x, zero), zero, result)
+    return build.elementwise(o.WHERE, dtype, build.elementwise(o.GREATER, BOOL, x, zero), one, result)
 
 
 def divmod_(nodes: Sources, outs: Outputs) -> tuple[Node, ...]:
     return (
-        elementwise(o.FLOOR_DIVIDE, outs[0], *nodes),
-        elementwise(o.REMAINDER, outs[1], *nodes),
+        build.elementwise(o.FLOOR_DIVIDE, outs[0], *nodes),
+        build.elementwise(o.REMAINDER, outs[1], *nodes),
     )
 
 
 def modf(nodes: Sources, outs: Outputs) -> tuple[Node, ...]:
     x = nodes[0]
-    whole = elementwise(o.TRUNC, outs[1], x)
-    rest = elementwise(o.SUBTRACT, outs[0], x, whole)
+    whole = build.elementwise(o.TRUNC, outs[1], x)
+    rest = build.elementwise(o.SUBTRACT, outs[0], x, whole)
     rest.err = QUIET
     # inf - inf would be NaN where NumPy answers a zero of x's sign.
-    rest = elementwise(o.WHERE, outs[0], elementwise(o.ISINF, BOOL, x), const(0, outs[0]), rest)
-    return elementwise(o.COPYSIGN, outs[0], rest, x), whole
+    rest = build.elementwise(o.WHERE, outs[0], build.elementwise(o.ISINF, BOOL, x), build.const(0, outs[0]), rest)
+    return build.elementwise(o.COPYSIGN, outs[0], rest, x), whole
 
 
 def ldexp(nodes: Sources, outs: Outputs) -> Node:
-    return elementwise(o.LDEXP, outs[0], *nodes)
+    return build.elementwise(o.LDEXP, outs[0], *nodes)

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lazynp.array import core
-from lazynp.conversion import loses_a_part, warn_complex
+from lazynp.arrays import ndarray, node_of, update, wrap
+from lazynp.conversion import asarray, from_numpy, loses_a_part, warn_complex
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import call
-from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.dtypes import NATIVE, DType
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import assignment
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, mask_node, overrides
+from lazynp.namespace.ufunc.promotion import Foreign, array_node, mask_node, overrides
 from lazynp.namespace.ufunc.table import REDUCTIONS
-from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, update, wrap
 from lazynp.protocols import to_host
+from lazynp.storage import host
 
 if TYPE_CHECKING:
     from lazynp.namespace.ufunc.ufuncs import ufunc

@@ -11,31 +11,38 @@ import operator
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lazynp.array import core
-from lazynp.array.calls import answer, into, of_one, of_two, product
-from lazynp.array.hand import NUMBERS, is_much, let_go, memory_of, own_memory, writable
-from lazynp.bounds import DEPTH_CUT
-from lazynp.conversion import holds_ours
+from lazynp.arrays import ndarray, node_of, result, update, wrap
 from lazynp.graph import _native
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, expand
 from lazynp.graph.errstate import current
 from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
-from lazynp.graph.node import Node
-from lazynp.memory import changes_alone, host
+from lazynp.graph.node import DEPTH_CUT, Node
 from lazynp.namespace.bridge.fallback import ours
-from lazynp.namespace.ufunc.loops import filled, power_of_numbers
-from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
-from lazynp.ndarray import ndarray, node_of, result, update, wrap
-from lazynp.protocols import from_host
 from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, scalar_of_value
-from lazynp.values.loading import load
-from lazynp.views import View
+from lazynp.values.loading import late, load
+
+if TYPE_CHECKING:
+    from lazynp import conversion, protocols, storage
+    from lazynp.array import calls, hand
+    from lazynp.graph import build
+    from lazynp.namespace.ufunc import loops, promotion
+else:
+    calls, hand, conversion, build, loops, promotion, protocols, storage = late(
+        "array.calls",
+        "array.hand",
+        "conversion",
+        "graph.build",
+        "namespace.ufunc.loops",
+        "namespace.ufunc.promotion",
+        "protocols",
+        "storage",
+    )
 
 Method = Callable[..., Any]
 
@@ -121,9 +128,9 @@ def _binary(name: str, of: ufunc) -> Method:
         if type(a) is ndarray:
             base = a._base
             if base is not None or (node := a._node) is None or node.buffer is not None:
-                memory = base if type(base) is _MEMORY else memory_of(a)
-                if memory is not None and not (power and is_much(memory) and not (kind is int and b == 2)):
-                    known = of_two(at_call, a, memory, b)
+                memory = base if type(base) is _MEMORY else hand.memory_of(a)
+                if memory is not None and not (power and hand.is_much(memory) and not (kind is int and b == 2)):
+                    known = calls.of_two(at_call, a, memory, b)
                     if known is not NotImplemented:
                         return known
             base = memory = None  # the capture looks whether others hold it
@@ -193,9 +200,9 @@ def _reflected(name: str, of: ufunc) -> Method:
     def operate(a: Any, b: Any) -> Any:
         kind = type(b)
         if type(a) is ndarray and (a._base is not None or (node := a._node) is None or node.buffer is not None):
-            memory = memory_of(a)
+            memory = hand.memory_of(a)
             if memory is not None:
-                known = of_two(at_call, a, memory, b)
+                known = calls.of_two(at_call, a, memory, b)
                 if known is not NotImplemented:
                     return known
         if (kind is float or kind is int) and type(a) is ndarray and a._base is None:
@@ -235,26 +242,26 @@ def _in_place(name: str, of: ufunc) -> Method:
 
     def assign(a: Any, b: Any) -> Any:
         base = a._base
-        large = type(b) is ndarray and memory_of(b) is None
-        if large and (base is None or (type(base) is _MEMORY and let_go(a, 1))):
+        large = type(b) is ndarray and hand.memory_of(b) is None
+        if large and (base is None or (type(base) is _MEMORY and hand.let_go(a, 1))):
             pass  # a loop that changes small weights by large data computes nothing in between
         elif base is not None or (node := a._node) is None or node.buffer is not None:
             with core.writing(a):
-                memory = writable(a, (type(b) in NUMBERS and not power) or a.dtype.kind == "c")
+                memory = hand.writable(a, (type(b) in hand.NUMBERS and not power) or a.dtype.kind == "c")
                 if memory is not None:
-                    known = into(at_call, memory, b)
+                    known = calls.into(at_call, memory, b)
                     if known is not NotImplemented:
                         return a
         if type(b) is ndarray and not a._readonly:
             rule = of.direct((a.dtype, b.dtype))
             if rule is not None and rule[1] == a.dtype:
-                if type(base) is ndarray and not rule[0].rounds and changes_alone(base, a, node_of(b)):
+                if type(base) is ndarray and not rule[0].rounds and storage.changes_alone(base, a, node_of(b)):
                     # NumPy's loop goes over the part once, a kernel twice: its result lies elsewhere until it is known to be one
-                    host(b, "part of an array")
+                    storage.host(b, "part of an array")
                     with core.writing(a):
-                        memory = writable(a, large=True)
+                        memory = hand.writable(a, large=True)
                         if memory is not None:
-                            into(by_rows, memory, b)
+                            calls.into(by_rows, memory, b)
                             return a
                 y, shape = node_of(b), a.shape
                 if y.shape == shape or _stretches(y.shape, shape):
@@ -294,9 +301,9 @@ def _unary(name: str, of: ufunc) -> Method:
 
     def operate(a: Any) -> Any:
         if type(a) is ndarray and (a._base is not None or (node := a._node) is None or node.buffer is not None):
-            memory = memory_of(a)
+            memory = hand.memory_of(a)
             if memory is not None:
-                return of_one(at_call, memory)
+                return calls.of_one(at_call, memory)
         if type(a) is ndarray and a._base is None:
             x = a._node
             rule = of.direct((x.dtype,))
@@ -329,9 +336,13 @@ def _comparison(name: str, of: ufunc) -> Method:
     return equality
 
 
-def _unequal(a: Any, b: Any, answer: bool) -> Any:
-    shape = broadcast(a.shape, np.shape(b))
-    return result(expand(const(answer, np.dtype(np.bool_)), shape)) if not shape else wrap(filled(answer, np.dtype(np.bool_), node_of(a)))
+def _unequal(a: Any, b: Any, differ: bool) -> Any:
+    shape = promotion.broadcast(a.shape, np.shape(b))
+    return (
+        result(build.expand(build.const(differ, np.dtype(np.bool_)), shape))
+        if not shape
+        else wrap(loops.filled(differ, np.dtype(np.bool_), node_of(a)))
+    )
 
 
 def _scalar_binary(method: Method, function: Method, reflected: bool, name: str = "") -> Method:
@@ -348,14 +359,14 @@ def _scalar_binary(method: Method, function: Method, reflected: bool, name: str 
         if left is None and _at_call(a, b):
             left = a._value
         if left is not None:
-            right = concrete(b)
+            right = promotion.concrete(b)
             if right is None:
                 kind = type(b)
-                if kind is ndarray or kind in CLASSES or (issubclass(kind, (list, tuple)) and holds_ours(b)):
+                if kind is ndarray or kind in CLASSES or (issubclass(kind, (list, tuple)) and conversion.holds_ours(b)):
                     return method(a, b)
                 # Whatever it is (a subclass of float, an array of NumPy's, a user's class), NumPy's scalar knows what to do with it.
                 if kind is not np.ndarray:
-                    return from_host(function(b, left) if reflected else function(left, b))
+                    return protocols.from_host(function(b, left) if reflected else function(left, b))
                 right = b
             before = listen_to_all()
             try:
@@ -364,7 +375,7 @@ def _scalar_binary(method: Method, function: Method, reflected: bool, name: str 
                 stop(before)
                 if heard:
                     tell_here()
-            return scalar_of_value(value) if type(value) in OF_TYPE else from_host(value)
+            return scalar_of_value(value) if type(value) in OF_TYPE else protocols.from_host(value)
         found = method(a, b)
         if name and is_scalar(found) and found._node is not None and type(b) is not ndarray:
             found._node.err = found._node.err.named(name)
@@ -406,14 +417,14 @@ def _scalar_unary(name: str, of: ufunc, function: Method) -> Method:
 
 
 def _divmod(a: Any, b: Any) -> Any:
-    found = answer(divmod, (a, b), {})
+    found = calls.answer(divmod, (a, b), {})
     if found is not NotImplemented:
         return found
     return _their_turn("divmod", divmod, a, b) if defers(a, b) else UFUNCS["divmod"](a, b)
 
 
 def _rdivmod(a: Any, b: Any) -> Any:
-    found = answer(divmod, (b, a), {})
+    found = calls.answer(divmod, (b, a), {})
     if found is not NotImplemented:
         return found
     return divmod(b, _numpys(a)) if defers(a, b) else UFUNCS["divmod"](b, a)
@@ -423,7 +434,7 @@ def _scalar_divmod(method: Method, reflected: bool) -> Method:
     def operate(a: Any, b: Any) -> Any:
         if a._value is None:
             _at_call(a, b)
-        left, right = a._value, concrete(b)
+        left, right = a._value, promotion.concrete(b)
         if left is not None and right is not None:
             return ours(at_once(divmod, right, left) if reflected else at_once(divmod, left, right))
         found = method(a, b)
@@ -442,38 +453,38 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _matmul(a: Any, b: Any) -> Any:
-    found = answer(operator.matmul, (a, b), {})
+    found = calls.answer(operator.matmul, (a, b), {})
     if found is NotImplemented:
-        found = product(operator.matmul, a, b)
+        found = calls.product(operator.matmul, a, b)
     if found is not NotImplemented:
         return found
     return _their_turn("matmul", operator.matmul, a, b) if defers(a, b) else _product(a, b)
 
 
 def _rmatmul(a: Any, b: Any) -> Any:
-    found = answer(operator.matmul, (b, a), {})
+    found = calls.answer(operator.matmul, (b, a), {})
     if found is not NotImplemented:
         return found
     return operator.matmul(b, np.asarray(a)) if defers(a, b) else _product(b, a)
 
 
 def _imatmul(a: Any, b: Any) -> Any:
-    memory = own_memory(a)
-    if memory is not None and into(operator.imatmul, memory, b) is not NotImplemented:
+    memory = hand.own_memory(a)
+    if memory is not None and calls.into(operator.imatmul, memory, b) is not NotImplemented:
         return a
     if a.ndim == 0:
         return _product(a, b)
 
-    def product(_: Node | None = None) -> Node:
+    def multiplied(_: Node | None = None) -> Node:
         made = node_of(_product(a, b))
         if not np.can_cast(made.dtype, a.dtype, "same_kind"):
             raise np._core._exceptions._UFuncOutputCastingError(np.matmul, "same_kind", made.dtype, a.dtype, 0)  # type: ignore[attr-defined]
         if made.shape != a.shape:
             raise ValueError(f"inplace matrix multiplication of shape {made.shape} into {a.shape} is not possible")
-        return cast(made, a.dtype)
+        return build.cast(made, a.dtype)
 
-    if not update(a, product):
-        a._write(product())
+    if not update(a, multiplied):
+        a._write(multiplied())
     return a
 
 
@@ -492,7 +503,7 @@ def install(cls: type) -> None:
     array = cls is ndarray
     methods: dict[str, Method] = {}
     for name, ufunc_name in BINARY.items():
-        of = UFUNCS[ufunc_name] if array or name != "pow" else ufunc(np.power, power_of_numbers)
+        of = UFUNCS[ufunc_name] if array or name != "pow" else ufunc(np.power, loops.power_of_numbers)
         operate = _binary(name, of)
         reflected = _reflected(name, of)
         if array:
@@ -517,7 +528,7 @@ def install(cls: type) -> None:
         methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
         methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
     if array:
-        _native.register(ndarray, View, generic, wrap, node_of, DEPTH_CUT // 2)
+        _native.register(ndarray, generic, wrap, node_of, DEPTH_CUT // 2)
         methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 0) for name, of in (BINARY | COMPARE).items()}
         methods |= {f"__r{name}__": _recorder(methods[f"__r{name}__"], of, 1) for name, of in BINARY.items()}
         methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 2) for name, of in UNARY.items()}

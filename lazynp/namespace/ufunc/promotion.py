@@ -6,20 +6,25 @@ In: whatever the user passed.  Out: nodes and the dtypes of NumPy's loop.  Promi
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.graph.build import cast, const
-from lazynp.graph.dtypes import BOOL, NATIVE
+from lazynp.arrays import ndarray, node_of
+from lazynp.graph.dtypes import BOOL, NATIVE, DType
 from lazynp.graph.node import Node, Shape
-from lazynp.ndarray import asarray, ndarray, node_of
 from lazynp.scalars import CLASSES, is_scalar
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import conversion
+    from lazynp.graph import build
+else:
+    conversion, build = late("conversion", "graph.build")
 
 _OWN: Final = CLASSES | {ndarray, np.ndarray}
 
 Key = np.dtype[Any] | type
-DType = np.dtype[Any]
 
 
 class Foreign(Exception):  # noqa: N818 - a turn of the road, not a mistake
@@ -41,20 +46,20 @@ def operand(x: Any) -> tuple[Node | None, Key]:
     if kind is float or kind is int or kind is complex:
         return None, kind
     if kind is bool:
-        return const(x, BOOL), BOOL
+        return build.const(x, BOOL), BOOL
     if is_scalar(x):
         node = node_of(x)
         return node, node.dtype
     if issubclass(kind, np.generic):
         if x.dtype in NATIVE:
-            return const(x, x.dtype), x.dtype
+            return build.const(x, x.dtype), x.dtype
         raise Foreign
     for weak in (int, float, complex):
         if isinstance(x, weak):
             return None, weak
     if overrides(x):
         raise Foreign
-    array = asarray(x)
+    array = conversion.asarray(x)
     if array.dtype not in NATIVE:
         raise Foreign
     node = node_of(array)
@@ -68,7 +73,7 @@ def array_node(x: Any) -> Node:
     node, _ = operand(x)
     if node is not None:
         return node
-    number = asarray(x)
+    number = conversion.asarray(x)
     if type(number) is not ndarray:  # an integer that no dtype of ours holds
         raise Foreign
     return node_of(number)
@@ -77,7 +82,7 @@ def array_node(x: Any) -> Node:
 def in_common(*nodes: Node) -> tuple[Node, ...]:
     """Nodes in the dtype that they have in common."""
     dtype = np.result_type(*[node.dtype for node in nodes])
-    return tuple([cast(node, dtype) for node in nodes])
+    return tuple([build.cast(node, dtype) for node in nodes])
 
 
 def mask_node(where: Any) -> Node:
@@ -107,12 +112,12 @@ def weak(value: Any, dtype: DType) -> Node:
     """A Python number in the loop's dtype; ``OverflowError`` where an int does not fit."""
     kind = dtype.kind
     if isinstance(value, complex) and kind != "c":
-        return const(np.asarray(value).astype(dtype)[()], dtype)  # allowed by casting="unsafe" alone
+        return build.const(np.asarray(value).astype(dtype)[()], dtype)  # allowed by casting="unsafe" alone
     if kind in "iu" and type(value) is not float:
-        return const(int(value), dtype)
+        return build.const(int(value), dtype)
     if kind == "b" and type(value) is int:
         np.intp(value)  # raises where it does not fit: NumPy takes its truth from a C long
-    return const(value, dtype)
+    return build.const(value, dtype)
 
 
 def shape_text(shapes: tuple[Shape, ...]) -> str:

@@ -16,23 +16,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import converted, loses_a_part
+from lazynp.arrays import ndarray, node_of, result, wrap, wrap_ordered
+from lazynp.conversion import asarray, converted, loses_a_part
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
-from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.dtypes import BOOL, INT64, NATIVE, DType
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
-from lazynp.layout import lies_in_c_order
-from lazynp.memory import stand_in
+from lazynp.layout import copy_order, lies_in_c_order, reduction_order
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType, Foreign, array_node, broadcast, mask_node, operand, overrides
+from lazynp.namespace.ufunc.promotion import Foreign, array_node, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
-from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
 from lazynp.scalars import is_scalar
+from lazynp.storage import host, stand_in
 
 NoValue: Final[Any] = np._NoValue
 
@@ -314,8 +314,6 @@ def named(function: Any, name: str) -> Any:
     copy.__kwdefaults__, copy.__doc__ = function.__kwdefaults__, function.__doc__
     copy.__dict__.update(function.__dict__)
     return copy
-
-
 
 
 def _mask(where: Any) -> Any:

@@ -6,12 +6,15 @@ a test checks that nothing is missing. Dtype rules are not here: NumPy is asked.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.namespace.ufunc import loops as c
-from lazynp.namespace.ufunc.loops import Lowering, by_kind, called, comparison, library, logical, native
+from lazynp.namespace.ufunc.loops import by_kind, called, comparison, library, logical, native
+
+if TYPE_CHECKING:
+    from lazynp.namespace.ufunc.loops import Lowering
 
 # Rows whose loop is one graph operation of the same name and needs no case distinction.
 _SAME_NAME = (

@@ -13,30 +13,37 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.array import calls, core, hand
-from lazynp.conversion import converted, loses_a_part, warn_complex
-from lazynp.graph import _native, floating, special_values
+from lazynp.array import core
+from lazynp.arrays import ndarray, node_of, result, update, wrap, wrap_ordered
+from lazynp.graph import _native, floating
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, elementwise, expand
-from lazynp.graph.dtypes import BOOL, NATIVE
+from lazynp.graph.dtypes import BOOL, NATIVE, DType
 from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
-from lazynp.layout import ORDERS, checked_order, lies_in_c_order
-from lazynp.namespace.assignment import fits, write_where
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Documented
-from lazynp.namespace.ufunc.loops import Lowered, Lowering
-from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
-from lazynp.namespace.ufunc.table import LOWERING
-from lazynp.ndarray import host, ndarray, node_of, result, result_order, update, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
 from lazynp.subclasses import minds
 from lazynp.values import config
-from lazynp.values.loading import load
+from lazynp.values.loading import late, load
+
+if TYPE_CHECKING:
+    from lazynp import conversion, layout, storage
+    from lazynp.array import calls, hand
+    from lazynp.graph import build, special_values
+    from lazynp.namespace import assignment
+    from lazynp.namespace.ufunc import promotion, table
+    from lazynp.namespace.ufunc.loops import Lowered, Lowering
+    from lazynp.namespace.ufunc.promotion import Key
+else:
+    calls, hand, conversion, build, special_values, layout, assignment, promotion, table, storage = late(
+        "array.calls", "array.hand", "conversion", "graph.build", "graph.special_values", "layout", "namespace.assignment",
+        "namespace.ufunc.promotion", "namespace.ufunc.table", "storage",
+    )  # fmt: skip
 
 # A kernel of ours computes these several times as fast as NumPy, from few elements on.
 ROUNDING: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and "f" in op.rounds) | {"float_power"}
@@ -46,13 +53,12 @@ _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subo
 _TYPED: Final = frozenset(["dtype", "signature", "sig"])  # a call with one of them may ask for any of NumPy's loops
 _LISTS: Final = frozenset([list, tuple])
 _METHODS: Final = "lazynp.namespace.ufunc.methods"
+_OF_TABLE: Final[Any] = object()  # in the place of a lowering, which stands in ``table``
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
 NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
 PER_OPERAND: Final = "must use `...` as `out=...` and not per-operand/in a tuple"
-_NO_OUT: Final = (
-    "'where' used without 'out', expect unitialized memory in output. If this is intentional, use out=None."
-)
+_NO_OUT: Final = "'where' used without 'out', expect unitialized memory in output. If this is intentional, use out=None."
 _WARNS_OF_MASKS: Final = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4)
 
 
@@ -132,11 +138,11 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     __doc__ = Documented(__doc__, "of_ufunc")
     __module__ = "numpy"
 
-    def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
+    def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None = _OF_TABLE) -> None:
         self._numpy = numpy_ufunc
         self._of_numbers = special_values.FUNCTIONS.get(numpy_ufunc.__name__, numpy_ufunc)
         self._at_call = numpy_ufunc if vars(np).get(numpy_ufunc.__name__) is numpy_ufunc else None  # SciPy's have rules of their own
-        self._lower = lower
+        self._lowering = lower
         self._costly = numpy_ufunc.__name__ in COSTLY
         rounds = numpy_ufunc.__name__ in ROUNDING
         core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, rounds, config.polynomials)
@@ -147,6 +153,11 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
+
+    @property
+    def _lower(self) -> Lowering | None:
+        """How a call becomes nodes; None where NumPy computes it."""
+        return table.LOWERING.get(self.__name__) if self._lowering is _OF_TABLE else self._lowering
 
     # isinstance(np.sin, numpy.ufunc) holds, which other libraries ask before they call it on their own objects.
     __class__ = property(lambda self: np.ufunc)
@@ -225,7 +236,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def _probe(self, key: tuple[Key, ...]) -> Direct | None:
         try:
             rule = self.rule(key)
-        except (Foreign, TypeError):
+        except (promotion.Foreign, TypeError):
             return None
         loop = rule.ins[0]
         if loop.kind == "c":
@@ -269,7 +280,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return None
         shape = x.shape
         if shape != y.shape:
-            shape = broadcast(shape, y.shape)
+            shape = promotion.broadcast(shape, y.shape)
         node = Node(direct[0], (x, y), None, direct[1], shape, site(frame))
         if not shape:
             return result(node)
@@ -280,7 +291,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def _of_anything(self, args: Sequence[Any]) -> Any:
         values = []
         for arg in args:
-            value = concrete(arg)
+            value = promotion.concrete(arg)
             if value is None:
                 break
             values.append(value)
@@ -288,7 +299,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             # Nothing here is lazy: NumPy's rules, at once.
             return fallback.ours(floating.at_once(self._of_numbers, *values))
         known = NotImplemented
-        if config.at_hand and not _LISTS.isdisjoint(map(type, args)) and not any(map(overrides, args)):
+        if config.at_hand and not _LISTS.isdisjoint(map(type, args)) and not any(map(promotion.overrides, args)):
             args = [arg if (made := hand.listed(arg, None)) is None else made for arg in args]
         if self._at_call is not None and calls.fit(args):
             theirs = core.at_call(self, args[0]) if self.nin == 1 else self._numpy
@@ -299,7 +310,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return known
         try:
             nodes = self.nodes(args)
-        except Foreign:
+        except promotion.Foreign:
             return self._by_numpy(args, {})
         return self._wrapped(nodes, args, "K")
 
@@ -326,7 +337,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         resolved = self._numpy.resolve_dtypes(descriptors, **options)
         for dtype in resolved:
             if dtype not in NATIVE:
-                raise Foreign
+                raise promotion.Foreign
         return Rule(resolved[: self.nin], resolved[self.nin :])
 
     def nodes(self, args: Sequence[Any], rule: Rule | None = None, mask: Node | None = None) -> Lowered:
@@ -339,7 +350,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         Foreign
             An operand, or the loop, is not of the graph's dtypes.
         """
-        operands = [operand(arg) for arg in args]
+        operands = [promotion.operand(arg) for arg in args]
         if rule is None:
             key = tuple([kind for _, kind in operands])
             rule = self._rules.get(key) or self.rule(key)
@@ -347,27 +358,27 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         for (node, _), arg, dtype in zip(operands, args, rule.ins, strict=True):
             if node is None:
                 try:
-                    node = weak(arg, dtype)
+                    node = promotion.weak(arg, dtype)
                 except OverflowError:
                     if self.__name__ in _COMPARISONS and dtype.kind in "iu" and BOOL not in [kind for _, kind in operands]:
                         return self._out_of_range(args, operands)
                     raise
             elif node.dtype != dtype:
-                node = cast(node, dtype)
+                node = build.cast(node, dtype)
             if mask is not None and node.dtype.kind in "fciu":
-                harmless = const(0 if self.__name__ == "arctanh" else 1, dtype)
-                node = elementwise(o.WHERE, dtype, mask, node, harmless)
+                harmless = build.const(0 if self.__name__ == "arctanh" else 1, dtype)
+                node = build.elementwise(o.WHERE, dtype, mask, node, harmless)
             sources.append(node)
         if len(sources) == 2 and sources[0].shape != sources[1].shape:
-            broadcast(sources[0].shape, sources[1].shape)
+            promotion.broadcast(sources[0].shape, sources[1].shape)
         if self._lower is None:
-            raise Foreign
+            raise promotion.Foreign
         return self._lower(tuple(sources), rule.outs)
 
     def _out_of_range(self, args: Sequence[Any], operands: Sequence[tuple[Node | None, Key]]) -> Node:
         """A comparison with a Python int that the dtype cannot hold has one answer for all elements."""
         if all(node is None for node, _ in operands):
-            return const(bool(self._numpy(*args)), BOOL)
+            return build.const(bool(self._numpy(*args)), BOOL)
         sides: list[float] = []
         shape: tuple[int, ...] = ()
         for (node, _), arg in zip(operands, args, strict=True):
@@ -376,7 +387,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             else:
                 sides.append(0.0)
                 shape = node.shape
-        return expand(const(bool(self._numpy(*sides)), BOOL), shape)
+        return build.expand(build.const(bool(self._numpy(*sides)), BOOL), shape)
 
     def _by_numpy(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return fallback.call(self._numpy, self.__name__, args, kwargs)
@@ -416,11 +427,11 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         arrays = kwargs.get("out") is Ellipsis  # 0-d results as well
         where = kwargs.get("where", True)
         order = kwargs.get("order", "K") or "K"
-        if order not in ORDERS:
-            order = checked_order(order)
+        if order not in layout.ORDERS:
+            order = layout.checked_order(order)
         if not isinstance(kwargs.get("casting", ""), str):
             raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
-        if overrides(where) or any(out is not None and overrides(out) for out in outs):
+        if promotion.overrides(where) or any(out is not None and promotion.overrides(out) for out in outs):
             return self._by_numpy(args, kwargs)
         if getattr(outs[0], "tells_of_writes", False):  # a map, which takes its result piece by piece
             return outs[0].__array_ufunc__(self._numpy, "__call__", *inputs, **{**kwargs, "out": outs})
@@ -439,12 +450,12 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             else:
                 if "out" not in kwargs and len(args) == nin and _WARNS_OF_MASKS:
                     warnings.warn(_NO_OUT, UserWarning, stacklevel=3)
-                mask = mask_node(where)
+                mask = promotion.mask_node(where)
                 values = self.nodes(inputs, rule, mask)
                 if nout == 1 and _written_where(outs[0], values, mask):
                     return outs[0]
                 values = _masked(values, mask, outs)
-        except Foreign:
+        except promotion.Foreign:
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
         results = [
@@ -467,7 +478,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         Into a foreign dtype, which a NumPy array may have, NumPy converts when it is written.
         """
         if value.dtype != out.dtype and out.dtype in NATIVE:
-            value = converted(value, out.dtype)
+            value = conversion.converted(value, out.dtype)
             value.err = value.err.named(self.__name__)
         return value
 
@@ -499,8 +510,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         if dtype is None and signature is None and casting is None and all(out is None for out in outs):
             return None
         if dtype is not None and np.dtype(dtype) not in NATIVE:
-            raise Foreign
-        key = tuple([operand(x)[1] for x in inputs])
+            raise promotion.Foreign
+        key = tuple([promotion.operand(x)[1] for x in inputs])
         if all(isinstance(kind, type) for kind in key):
             # Only Python numbers: strong among themselves.  Several are taken by kind, one alone by its value (10**20 is an object).
             key = tuple([np.asarray(x).dtype if self.nin == 1 else np.dtype(kind) for x, kind in zip(inputs, key, strict=True)])
@@ -509,8 +520,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         wanted = tuple([None if out is None else out.dtype for out in outs])
         try:
             rule = self._resolve(key, wanted, signature, casting)
-            if any(isinstance(given, np.dtype) and loses_a_part(given, loop) for given, loop in zip(key, rule.ins, strict=True)):
-                warn_complex()
+            if any(isinstance(given, np.dtype) and conversion.loses_a_part(given, loop) for given, loop in zip(key, rule.ins, strict=True)):
+                conversion.warn_complex()
             return rule
         except np._core._exceptions._UFuncOutputCastingError:  # type: ignore[attr-defined]
             # NumPy converts numbers, which may not fit, before it looks at the output.
@@ -574,9 +585,9 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
 def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
     """An elementwise result in the memory order that NumPy would give it."""
     if order == "K":
-        if len(node.shape) < 2 or all(lies_in_c_order(x) for x in inputs):
+        if len(node.shape) < 2 or all(layout.lies_in_c_order(x) for x in inputs):
             return wrap(node)
-        axes = result_order(list(inputs), node.shape)
+        axes = layout.result_order(list(inputs), node.shape)
     elif order == "F" or (order == "A" and all(_lies(x, "f") for x in inputs) and not all(_lies(x, "c") for x in inputs)):
         axes = tuple(range(len(node.shape)))[::-1]
     else:
@@ -592,22 +603,22 @@ def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
     """``where=``: what is masked keeps the output's value; without an output it is NumPy's garbage, here zero."""
     masked = []
     for value, out in zip(values if isinstance(values, tuple) else (values,), outs, strict=True):
-        other = const(0, value.dtype)
+        other = build.const(0, value.dtype)
         if out is not None:
             # The output's old values keep their own dtype: the result is converted to it, not they to the loop's.
-            kept, _ = operand(out)
+            kept, _ = promotion.operand(out)
             assert kept is not None
-            other, value = kept, cast(value, kept.dtype)
-        broadcast(value.shape, mask.shape, other.shape)
-        masked.append(elementwise(o.WHERE, value.dtype, mask, value, other))
+            other, value = kept, build.cast(value, kept.dtype)
+        promotion.broadcast(value.shape, mask.shape, other.shape)
+        masked.append(build.elementwise(o.WHERE, value.dtype, mask, value, other))
     return tuple(masked) if isinstance(values, tuple) else masked[0]
 
 
 def _written_where(out: Any, value: Any, mask: Node) -> bool:
     """Write where a mask is true into an output that it fits; tells whether it did."""
-    if type(out) is not ndarray or not fits(out.shape, value.shape, mask.shape):
+    if type(out) is not ndarray or not assignment.fits(out.shape, value.shape, mask.shape):
         return False
-    write_where(out, mask, cast(value, out.dtype))
+    assignment.write_where(out, mask, build.cast(value, out.dtype))
     return True
 
 
@@ -632,7 +643,7 @@ def write_out(out: Any, node: Node) -> Any:
         return out
     check_out(out, node)
     # A NumPy array: it is written before the call returns.
-    out[...] = wrap(node) if getattr(out, "tells_of_writes", False) else host(wrap(node))
+    out[...] = wrap(node) if getattr(out, "tells_of_writes", False) else storage.host(wrap(node))
     return out
 
 
@@ -641,18 +652,18 @@ def check_out(out: Any, node: Node) -> None:
     shape = out.shape
     if out._readonly if type(out) is ndarray else not out.flags.writeable:
         raise ValueError("output array is read-only")
-    if node.shape != shape and broadcast(node.shape, shape) != shape:
+    if node.shape != shape and promotion.broadcast(node.shape, shape) != shape:
         raise ValueError(
             f"non-broadcastable output operand with shape {str(shape).replace(' ', '')} "
-            f"doesn't match the broadcast shape {str(broadcast(node.shape, shape)).replace(' ', '')}"
+            f"doesn't match the broadcast shape {str(promotion.broadcast(node.shape, shape)).replace(' ', '')}"
         )
 
 
 def out_node(out: ndarray, node: Node) -> Node:
     """The result as ``out`` holds it, in its dtype and shape."""
     check_out(out, node)
-    shape, node = out.shape, converted(node, out.dtype)
-    return node if node.shape == shape else expand(node, shape)
+    shape, node = out.shape, conversion.converted(node, out.dtype)
+    return node if node.shape == shape else build.expand(node, shape)
 
 
 def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) -> None:
@@ -665,14 +676,15 @@ def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) ->
 ufunc.__call__ = _native.calls(ufunc.__call__)  # type: ignore[method-assign]
 core.register_ufunc(ufunc)
 copyreg.pickle(UfuncType, lambda kind: (fallback.by_path, (kind.__name__,)))  # its own name is NumPy's
-UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
-UFUNCS["isnat"] = ufunc(np.isnat, None)  # of dates alone
+UFUNCS: Final[dict[str, ufunc]] = {
+    name: ufunc(value)
+    for name, value in vars(np).items()
+    if isinstance(value, np.ufunc) and value.__name__ == name and value.signature is None  # the generalised ones are in ``gufuncs``
+}
 
 # Every name of NumPy's namespace, aliases included (abs, mod, acos, bitwise_not, ...).
 NAMES: Final[dict[str, ufunc]] = {
-    name: UFUNCS[value.__name__]
-    for name, value in vars(np).items()
-    if isinstance(value, np.ufunc) and value.__name__ in UFUNCS
+    name: UFUNCS[value.__name__] for name, value in vars(np).items() if isinstance(value, np.ufunc) and value.__name__ in UFUNCS
 }
 
 

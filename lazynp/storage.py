@@ -38,26 +38,34 @@ import sys
 import warnings
 from collections.abc import MutableMapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, getweakrefcount, ref
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from lazynp import arrays, bounds, layout, viewing
-from lazynp.array import core, hand
-from lazynp.conversion import asarray, from_numpy, mapped
+from lazynp import arrays
+from lazynp.array import core
 from lazynp.engine import devices
-from lazynp.graph import _native, build
+from lazynp.graph import _native
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, computed, force
 from lazynp.subclasses import owner_of
-from lazynp.values import buffer as buffers
-from lazynp.values import config, forking, pressure
-from lazynp.values.allocator import allocate
+from lazynp.values import config, pressure
 from lazynp.values.buffer import Buffer
+from lazynp.values.loading import late
 from lazynp.views import AXES, STRIDED, Keyed, View, memory_order, origin_of, part
+
+if TYPE_CHECKING:
+    from lazynp import conversion, layout, viewing
+    from lazynp.array import hand
+    from lazynp.graph import build
+    from lazynp.values import allocator, forking, pressure
+else:
+    hand, conversion, build, layout, allocator, forking, pressure, viewing = late(
+        "array.hand", "conversion", "graph.build", "layout", "values.allocator", "values.forking", "values.pressure", "viewing"
+    )
 
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
@@ -197,7 +205,7 @@ def _adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
         x._readonly = readonly
         return x
     if not array.size or (devices.gpus is not None and devices.default() != devices.CPU):
-        x = from_numpy(array)
+        x = conversion.from_numpy(array)
         x._readonly = readonly
         return x
     shape, strides, dtype = array.shape, array.strides, array.dtype
@@ -249,7 +257,7 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
     if type(x) is not arrays.ndarray:
         if type(x) in CLASSES:
             return np.asarray(x.concrete(reason))
-        return host(asarray(x), reason) if not isinstance(x, np.ndarray) else x
+        return host(conversion.asarray(x), reason) if not isinstance(x, np.ndarray) else x
     base = x._base
     if type(base) is _MEMORY:
         return base
@@ -538,7 +546,7 @@ def _mapped(held: Draft) -> Node:
     """A leaf over a part of a file that is read wherever it is computed with."""
     node = None if held.snapshot is None else held.snapshot()
     if node is None or node.shape != held.shape or node.dtype != held.dtype:
-        node = mapped(held.array, held.file)
+        node = conversion.mapped(held.array, held.file)
         held.snapshot = ref(node)
     return node
 
@@ -645,7 +653,7 @@ def become(x: arrays.ndarray, array: np.ndarray[Any, Any]) -> None:
     """Let a plain array show a NumPy array that has no other holder; its views keep the memory that it had."""
     if hand.own_memory(x) is None:
         left_behind(x)
-    made = from_numpy(array, copy=False)
+    made = conversion.from_numpy(array, copy=False)
     x._node = None
     for name in ("_base", "_node", "_view", "_stamp"):
         if hasattr(made, name):
@@ -714,7 +722,7 @@ def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
     nbytes = prod(shape) * dtype.itemsize
     if nbytes < DRAFT_BYTES:
         return Buffer(np.empty(shape, dtype))
-    return Buffer.of_block(allocate(nbytes), dtype, shape)
+    return Buffer.of_block(allocator.allocate(nbytes), dtype, shape)
 
 
 def pending() -> list[Node]:
@@ -731,6 +739,4 @@ def pending() -> list[Node]:
     return sorted(found, key=lambda node: node.number)
 
 
-pressure.hand_over(pending, bounds.changed, force)
-core.register_parts(Node, Buffer, Draft, part, elements)
-buffers.release = core.release
+core.register_drafts(Draft)
