@@ -12,7 +12,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -510,10 +510,8 @@ def published(name: str, value: Any, module: str) -> Any:
 def promised(name: str, home: str, module: str, table: str = "FUNCTIONS") -> Any:
     """The same of a function in the ``table`` of a module, which is loaded where NumPy's answer will not do; None of what is none."""
     theirs = _theirs(name, module)
-    cores = name in dispatch.CORES_OWN
-    if type(theirs) is not _DISPATCHED and not (type(theirs) is BuiltinFunctionType and (cores or name in dispatch.SIZES)):
-        return None
-    if name in dispatch.NOT_AT_HAND and not cores:
+    known = name in dispatch.SIZES or name in dispatch.CORES_OWN
+    if not known and (type(theirs) is not _DISPATCHED or name in dispatch.NOT_AT_HAND):
         return None
 
     def found() -> Any:
