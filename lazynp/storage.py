@@ -9,7 +9,7 @@ is written to the array goes into that memory.
 # `x[i]` is a number: a program that reads an element wants a number, and Python's loops over elements should cost what NumPy's do. An array
 # that is written element by element holds a *draft* meanwhile: memory that no other cell and nothing pending refers to, into which known
 # values go straight, without a node. The first whole-array use makes the draft the array's value again. A large array that waits is
-# computed when a second small part of it (a sixteenth, or less) is asked for, or its rows are gone through (`memory.partial_read`): each
+# computed when a second small part of it (a sixteenth, or less) is asked for, or its rows are gone through (`partial_read`): each
 # part would be computed by itself else, with all that it comes from. After eight writes in a row, through views or not, it becomes a draft
 # (`assignment._is_run`). Reshapes, transposes and rows of a large array that exists are parts of it like slices (`large_view` in
 # `parts.h`), `flat` and iteration read from its memory, NumPy's iterators write into it (it is lent to them), and `ufunc.at` writes into a
@@ -26,7 +26,7 @@ is written to the array goes into that memory.
 # array's node again, without a copy. An address that was told (`x.ctypes.data`, `__array_interface__`) keeps the array lent as long as it
 # lives. What the library itself gives to a function of NumPy's for the length of a call (`protocols.snapshot`) lends nothing; functions
 # whose results show what they are given (`np.ma`, records) get the memory itself. An array that is resized, or whose strides are set,
-# leaves its value to its views (`memory.left_behind`); `resize` is refused where the reference count of the array says that there is
+# leaves its value to its views (`left_behind`); `resize` is refused where the reference count of the array says that there is
 # another holder, as NumPy does. Memory that comes from outside (`np.asarray` of NumPy's arrays, `frombuffer`, `from_dlpack`,
 # `np.ndarray(buffer=)`) is a draft, too (`memory.adopted`; small arrays keep it as their memory). It is lent as long as the reference count
 # of NumPy's array says that there is another holder, for ever where that cannot be known, and then the array's own.
@@ -52,20 +52,20 @@ from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, computed, force
 from lazynp.subclasses import owner_of
-from lazynp.values import config, pressure
-from lazynp.values.buffer import Buffer
+from lazynp.values import config
 from lazynp.values.loading import late
-from lazynp.views import AXES, STRIDED, Keyed, View, memory_order, origin_of, part
 
 if TYPE_CHECKING:
-    from lazynp import conversion, layout, viewing
+    from lazynp import conversion, layout, viewing, views
     from lazynp.array import hand
     from lazynp.graph import build
     from lazynp.values import allocator, forking, pressure
+    from lazynp.values import buffer as buffers
 else:
-    hand, conversion, build, layout, allocator, forking, pressure, viewing = late(
-        "array.hand", "conversion", "graph.build", "layout", "values.allocator", "values.forking", "values.pressure", "viewing"
-    )
+    hand, conversion, build, layout, allocator, buffers, forking, pressure, viewing, views = late(
+        "array.hand", "conversion", "graph.build", "layout", "values.allocator", "values.buffer", "values.forking", "values.pressure",
+        "viewing", "views",
+    )  # fmt: skip
 
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
@@ -92,7 +92,7 @@ class Draft:
 
     __slots__ = ("array", "buffer", "dtype", "file", "lease", "outside", "pinned", "shape", "snapshot", "viewed", "views")
 
-    def __init__(self, buffer: Buffer, outside: np.ndarray[Any, Any] | None = None, viewed: bool = False, file: Any = None) -> None:
+    def __init__(self, buffer: buffers.Buffer, outside: np.ndarray[Any, Any] | None = None, viewed: bool = False, file: Any = None) -> None:
         self.lease: ref[Any] | None = None
         self.outside = outside
         self.viewed = viewed
@@ -101,7 +101,7 @@ class Draft:
         self.snapshot: ref[Node] | None = None
         self._hold(buffer)
 
-    def _hold(self, buffer: Buffer) -> None:
+    def _hold(self, buffer: buffers.Buffer) -> None:
         self.buffer = buffer
         self.array = buffer.array
         self.dtype = buffer.dtype
@@ -201,7 +201,7 @@ def _adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     if type(owner) is arrays.ndarray and array.size and hand.own_memory(owner) is None and (lent := lend(owner)) is not None:
         offset = layout.geometry(owner)[0] + array.__array_interface__["data"][0] - lent.__array_interface__["data"][0]
         lies = offset, array.strides
-        x = viewing.derived(owner, owner.shape, (STRIDED, (*lies, array.dtype), array.shape), geometry=lies)
+        x = viewing.derived(owner, owner.shape, (views.STRIDED, (*lies, array.dtype), array.shape), geometry=lies)
         x._readonly = readonly
         return x
     if not array.size or (devices.gpus is not None and devices.default() != devices.CPU):
@@ -210,7 +210,7 @@ def _adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
         return x
     shape, strides, dtype = array.shape, array.strides, array.dtype
     start = address = array.__array_interface__["data"][0]
-    axes = memory_order(shape, strides, dtype.itemsize)
+    axes = views.memory_order(shape, strides, dtype.itemsize)
     laid = shape if axes is None else tuple([shape[axis] for axis in axes])
     dense = (array if axes is None else array.transpose(axes)).flags.c_contiguous
     if not dense:  # what lies between its elements belongs to the root as well
@@ -224,7 +224,7 @@ def _adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     outside = array[...]
     root._node = None
     root._base = root._view = held = Draft(
-        Buffer(_over(outside, start, root_dtype, laid)), outside, array.base is not None, file_of(array) if readonly else None
+        buffers.Buffer(_over(outside, start, root_dtype, laid)), outside, array.base is not None, file_of(array) if readonly else None
     )
     root._readonly = readonly
     if dense and axes is None:
@@ -233,9 +233,9 @@ def _adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     if dense:
         assert axes is not None
         order = [axes.index(axis) for axis in range(len(axes))]
-        x._view = View(laid, dtype, ((AXES, tuple(order), shape),), shape, dtype, None)
+        x._view = views.View(laid, dtype, ((views.AXES, tuple(order), shape),), shape, dtype, None)
     else:
-        x._view = part(root, (None, (), held.shape), address - start, shape, strides, dtype)
+        x._view = views.part(root, (None, (), held.shape), address - start, shape, strides, dtype)
     x._base = root
     x._node = x._stamp = None
     x._readonly = readonly
@@ -308,11 +308,11 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     memory = node.buffer if inner is None else inner
     if memory is None:
         return None
-    if type(x._view) is Keyed:
+    if type(x._view) is views.Keyed:
         array = memory.array if inner is not None else memory.at_hand
         return None if array is None else shown(x, array)
     # Kept with the memory, not with the view: a view that is not read any more must not keep old memory.
-    view: View = x._view
+    view: views.View = x._view
     kept = memory.views
     if kept is None:
         kept = memory.views = WeakKeyDictionary()
@@ -324,7 +324,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         array = memory.array if inner is not None else memory.at_hand
         if array is not None:
             found = kept[mark] = view.of(array)
-            origin = origin_of(view) if config.at_hand and 0 not in view.shape else None
+            origin = views.origin_of(view) if config.at_hand and 0 not in view.shape else None
             if origin is not None:
                 core.show(x, view, found[...], array, origin)
     return found
@@ -505,7 +505,7 @@ def shown_now(x: arrays.ndarray) -> Node | None:
     if size >= whole:
         return None
     few = size <= FEW and size <= whole >> 2 and config.at_hand  # a copy, so that the rest stays a draft
-    if not few and not is_lent(root) and (held.outside is None or x._view.path[0][0] is not STRIDED):
+    if not few and not is_lent(root) and (held.outside is None or x._view.path[0][0] is not views.STRIDED):
         return None
     memory = elements(x)
     return None if memory is None else _copied(memory, held.buffer.device)
@@ -537,7 +537,7 @@ def _taken_back(root: arrays.ndarray, held: Draft) -> Node | None:
     value = held.buffer
     owner = None if held.outside is None else held.outside.base
     if type(owner) is _MEMORY and owner.base is None and owner.flags.carray and owner.nbytes == value.nbytes:
-        value = Buffer(owner.reshape(-1).view(held.dtype).reshape(held.shape))  # of which other holders can be counted
+        value = buffers.Buffer(owner.reshape(-1).view(held.dtype).reshape(held.shape))  # of which other holders can be counted
     node = build.leaf(value)
     return node if core.exchange(root, held, None, None, None, node) else None
 
@@ -637,13 +637,13 @@ def left_behind(root: arrays.ndarray) -> arrays.ndarray:
     """Give the views of a plain array an array of their own, with its value and memory, for it is to show something else."""
     other: arrays.ndarray = core.Cell.__new__(arrays.ndarray)
     other._readonly = root._readonly
-    views = [x for x in core.of_types(gc.get_referrers(root), (arrays.ndarray,)) if getattr(x, "_base", None) is root]
+    showing = [x for x in core.of_types(gc.get_referrers(root), (arrays.ndarray,)) if getattr(x, "_base", None) is root]
     with forking.graph:
         held = root._base
         other._node, other._base = root._node, held
         if held is not None:
             other._view = root._view
-        for x in [*views, *core.parts_of(root)]:
+        for x in [*showing, *core.parts_of(root)]:
             x._view = x._view  # what a part is called is made up by whose it is
             x._base = other
     return other
@@ -717,12 +717,12 @@ _sample._base = _sample._view = None
 _NODE_ALONE = _fewest(_sample)
 
 
-def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
+def _empty(shape: Shape, dtype: np.dtype[Any]) -> buffers.Buffer:
     """Memory that can be recognised as one's own later on, where it is large enough for that to matter."""
     nbytes = prod(shape) * dtype.itemsize
     if nbytes < DRAFT_BYTES:
-        return Buffer(np.empty(shape, dtype))
-    return Buffer.of_block(allocator.allocate(nbytes), dtype, shape)
+        return buffers.Buffer(np.empty(shape, dtype))
+    return buffers.Buffer.of_block(allocator.allocate(nbytes), dtype, shape)
 
 
 def pending() -> list[Node]:

@@ -20,13 +20,13 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import INT64, INT64_END
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Op
-from lazynp.values.buffer import Buffer
 from lazynp.values.loading import late
 
 if TYPE_CHECKING:
     from lazynp.graph import build
+    from lazynp.values import buffer as buffers
 else:
-    (build,) = late("graph.build")
+    build, buffers = late("graph.build", "values.buffer")
 
 if TYPE_CHECKING:
     from lazynp.arrays import ndarray
@@ -548,7 +548,7 @@ def _part(op: Op, at: int) -> Callable[[Node, Any, Shape], Node]:
         if buffer is None or buffer.place is not None or buffer.device is not None:
             return build.elementwise(op, arg[0], node)
         pairs = Node(o.BUFFER, (), None, arg[0], (*shape, 2))  # memory that is counted already
-        pairs.buffer = Buffer(buffer.array.reshape(-1).view(arg[0]).reshape(pairs.shape))
+        pairs.buffer = buffers.Buffer(buffer.array.reshape(-1).view(arg[0]).reshape(pairs.shape))
         return build.reshape(build.slice_(pairs, [*[(0, 1)] * len(shape), (at, 1)], (*shape, 1)), shape)
 
     return read

@@ -51,6 +51,7 @@ else:
         "storage",
     )
 
+_CREATION: Final = "lazynp.namespace.routines.creation"
 _DISPATCHED: Final = type(np.concatenate)  # a function that asks its arguments first
 _WRITTEN_KEYWORDS: Final = ("a", "arr", "dst")  # what functions that write to their first argument call it
 
@@ -510,8 +511,8 @@ def published(name: str, value: Any, module: str) -> Any:
 def promised(name: str, home: str, module: str, table: str = "FUNCTIONS") -> Any:
     """The same of a function in the ``table`` of a module, which is loaded where NumPy's answer will not do; None of what is none."""
     theirs = _theirs(name, module)
-    known = name in dispatch.SIZES or name in dispatch.CORES_OWN
-    if not known and (type(theirs) is not _DISPATCHED or name in dispatch.NOT_AT_HAND):
+    making = home == _CREATION and (name in dispatch.SIZES or name in dispatch.CORES_OWN)
+    if not making and (type(theirs) is not _DISPATCHED or name in dispatch.NOT_AT_HAND):
         return None
 
     def found() -> Any:
@@ -702,7 +703,10 @@ _OWN: Final = {
 }
 
 # Functions whose module is loaded where NumPy's answer will not do.
-_PROMISED: Final = {"linalg": frozenset({"cholesky", "det", "inv", "matrix_power", "norm", "solve"})}
+_PROMISED: Final = {
+    "linalg": frozenset({"cholesky", "det", "inv", "matrix_power", "norm", "solve"}),
+    "lib.stride_tricks": frozenset({"sliding_window_view"}),
+}
 
 # Submodules that are packages of ours: they have modules beside NumPy's names.
 _PACKAGES: Final = ("testing",)

@@ -7,18 +7,23 @@ is summed, or NumPy's own work.  Promise: NumPy's errors for subscripts that do 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.array import calls
 from lazynp.arrays import ndarray, result
 from lazynp.engine import devices
-from lazynp.graph.build import call
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.ufunc.promotion import Foreign, array_node, in_common
-from lazynp.viewing import view_diagonal, view_permute
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import viewing
+    from lazynp.array import calls
+    from lazynp.graph import build
+    from lazynp.namespace.ufunc import promotion
+else:
+    calls, build, promotion, viewing = late("array.calls", "graph.build", "namespace.ufunc.promotion", "viewing")
 
 
 @fallback.library
@@ -34,8 +39,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     if found is not NotImplemented:
         return found
     try:
-        nodes = in_common(*[array_node(x) for x in operands[1:]])
-    except Foreign:
+        nodes = promotion.in_common(*[promotion.array_node(x) for x in operands[1:]])
+    except promotion.Foreign:
         return fallback.call(np.einsum, "einsum", operands, {"optimize": optimize})
     subscripts, shape = _einsum_shape(operands[0], nodes)
     if len(nodes) == 1 and type(operands[1]) is ndarray:
@@ -45,7 +50,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     how = devices.precision(nodes[0].dtype)
     if optimize and len(nodes) == 2 and devices.gpus is None:
         how = ("optimize",)
-    return result(call("einsum", (subscripts, *how), nodes, nodes[0].dtype, shape))
+    return result(build.call("einsum", (subscripts, *how), nodes, nodes[0].dtype, shape))
 
 
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # what numbers of axes mean to ``einsum``
@@ -105,8 +110,8 @@ def _einsum_view(x: ndarray, labels: str, output: str) -> ndarray | None:
         if found.shape[first] != found.shape[second]:
             return None
         rest = [label for k, label in enumerate(labels) if k not in (first, second)]
-        found, labels = view_diagonal(found, 0, first, second), "".join(rest) + labels[first]
-    found = view_permute(found, tuple([labels.index(label) for label in output]))
+        found, labels = viewing.view_diagonal(found, 0, first, second), "".join(rest) + labels[first]
+    found = viewing.view_permute(found, tuple([labels.index(label) for label in output]))
     found._readonly = x._readonly
     return found
 

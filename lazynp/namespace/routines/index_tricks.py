@@ -9,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, inf, prod
 from sys import _getframe
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.array import calls, core
+from lazynp.array import core
 from lazynp.arrays import wrap
-from lazynp.graph.build import cast, iota, reshape
 from lazynp.graph.dtypes import INT64, NATIVE
-from lazynp.namespace.routines.creation import arange, array
-from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.scalars import is_scalar
 from lazynp.values import config
-from lazynp.values.loading import load
+from lazynp.values.loading import late, load
+
+if TYPE_CHECKING:
+    from lazynp.array import calls
+    from lazynp.graph import build
+    from lazynp.namespace.routines import creation
+    from lazynp.namespace.ufunc import promotion
+else:
+    calls, build, creation, promotion = late("array.calls", "graph.build", "namespace.routines.creation", "namespace.ufunc.promotion")
 
 # Modules of which small grids, which NumPy makes, need nothing.
 _JOINING, _RANGES, _SHAPING = [f"lazynp.namespace.routines.{name}" for name in ("joining", "ranges", "shaping")]
@@ -102,23 +107,23 @@ class Grid:
             return self._short(tuple([slice(*_part(part)[:3]) for part in key]))
         axes = []
         for k, (n, (start, step)) in enumerate(zip(sizes, steps, strict=True)):
-            points = wrap(cast(iota(max(n, 0), 0, 1, INT64), dtype)) * step + start
+            points = wrap(build.cast(build.iota(max(n, 0), 0, 1, INT64), dtype)) * step + start
             line = points if self.sparse else points.astype(dtype, copy=False)
             axes.append(line.reshape((1,) * k + (line.shape[0],) + (1,) * (len(sizes) - k - 1)))
         if self.sparse:
             return tuple(axes)
         if not axes:
-            return wrap(reshape(cast(iota(0, 0, 1, INT64), dtype), (0,)))
+            return wrap(build.reshape(build.cast(build.iota(0, 0, 1, INT64), dtype), (0,)))
         return load(_JOINING).stack(load(_SHAPING).broadcast_arrays(*axes))
 
     def _line(self, key: slice) -> Any:
         start, stop, step, counted = _part(key)
         if not counted:
-            return arange(start, stop, step)
+            return creation.arange(start, stop, step)
         number = abs(step)
         count = int(number)
         step = (stop - start) / float(count - 1) if count != 1 else count
-        return arange(0, count, 1, dtype=np.result_type(start, stop, number)) * step + start
+        return creation.arange(0, count, 1, dtype=np.result_type(start, stop, number)) * step + start
 
 
 class Joiner:
@@ -138,7 +143,7 @@ class Joiner:
         return (self._short if sum(_lengths(key)) <= config.at_hand else self._joined)(key)
 
     def _joined(self, key: Any) -> Any:
-        if has_subclass(*(key if isinstance(key, tuple) else (key,))):
+        if promotion.has_subclass(*(key if isinstance(key, tuple) else (key,))):
             return (np.c_ if self.trans1d == 0 else np.r_)[key]
         axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
         matrix = column = False
@@ -155,9 +160,9 @@ class Joiner:
                 continue
             if isinstance(item, slice):
                 start, stop, step, counted = _part(item)
-                part = load(_RANGES).linspace(start, stop, int(abs(step))) if counted else arange(start, stop, step)
+                part = load(_RANGES).linspace(start, stop, int(abs(step))) if counted else creation.arange(start, stop, step)
                 if ndmin > 1:
-                    part = array(part, copy=None, ndmin=ndmin)
+                    part = creation.array(part, copy=None, ndmin=ndmin)
                     if trans1d != -1:
                         part = part.swapaxes(-1, trans1d)
                 kinds.append(part.dtype)
@@ -165,12 +170,12 @@ class Joiner:
                 part = item
                 kinds.append(item if type(item) in np.ScalarType else item.dtype)
             else:
-                part = _placed(array(item, copy=None), ndmin, trans1d)
+                part = _placed(creation.array(item, copy=None), ndmin, trans1d)
                 kinds.append(part.dtype)
             parts.append(part)
         if parts:
             dtype = np.result_type(*kinds)
-            parts = [array(part, dtype, copy=None, ndmin=ndmin) for part in parts]
+            parts = [creation.array(part, dtype, copy=None, ndmin=ndmin) for part in parts]
         joined = load(_JOINING).concatenate(tuple(parts), axis)
         if not matrix:
             return joined

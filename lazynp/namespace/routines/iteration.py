@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from lazynp.arrays import ndarray
-from lazynp.conversion import asarray, from_numpy
-from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
-from lazynp.protocols import snapshot
 from lazynp.scalars import is_scalar, number
-from lazynp.storage import host, lend
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import conversion, protocols, storage
+    from lazynp.graph import build
+else:
+    conversion, build, protocols, storage = late("conversion", "graph.build", "protocols", "storage")
 
 
 @library
@@ -29,7 +32,7 @@ class ndenumerate(np.ndenumerate):
     iter: Any
 
     def __init__(self, arr: Any) -> None:
-        super().__init__(snapshot(arr, "iteration") if type(arr) is ndarray else arr)
+        super().__init__(protocols.snapshot(arr, "iteration") if type(arr) is ndarray else arr)
         values = map(number, self.iter) if type(arr) is ndarray else self.iter
         self._pairs = zip(product(*map(range, self.iter.base.shape)), values, strict=False)
 
@@ -70,13 +73,13 @@ class broadcast(_Stand, metaclass=_Passing):
     def __init__(self, *arrays: Any) -> None:
         self._args = arrays
         # The shape needs no values.
-        parts = [asarray(x) for x in arrays]
+        parts = [conversion.asarray(x) for x in arrays]
         self._iterator = np.broadcast(*[np.broadcast_to(np.empty((), bool), x.shape) for x in parts])
         self._started = False
 
     def _values(self) -> Any:
         if not self._started:
-            self._iterator = np.broadcast(*[host(x, "iteration") if type(x) is ndarray else x for x in self._args])
+            self._iterator = np.broadcast(*[storage.host(x, "iteration") if type(x) is ndarray else x for x in self._args])
             self._started = True
         return self._iterator
 
@@ -116,10 +119,10 @@ class _Operands:
         if type(x) is not ndarray:
             return x
         if not _writes(flags):
-            return snapshot(x, "iteration")
-        memory = lend(x)
+            return protocols.snapshot(x, "iteration")
+        memory = storage.lend(x)
         if memory is None:
-            memory = host(x, "iteration").copy(order="K")
+            memory = storage.host(x, "iteration").copy(order="K")
             if x._readonly:
                 memory.flags.writeable = False
             else:
@@ -170,7 +173,9 @@ class nditer(_Stand, metaclass=_Passing):
             return tuple(self._iterator.operands)
         self._held.write_back()
         known = self._held.known
-        return tuple([known[id(x)] if id(x) in known else from_numpy(x) if type(x) is np.ndarray else x for x in self._iterator.operands])
+        return tuple(
+            [known[id(x)] if id(x) in known else conversion.from_numpy(x) if type(x) is np.ndarray else x for x in self._iterator.operands]
+        )
 
     def __len__(self) -> int:
         return len(self._iterator)

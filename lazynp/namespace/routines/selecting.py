@@ -22,7 +22,7 @@ from lazynp.graph.node import Node, caller
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import item
 from lazynp.namespace.indexing import positions
-from lazynp.namespace.routines.shaping import of_arrays, view_reshape
+from lazynp.namespace.routines.shaping import of_arrays
 from lazynp.namespace.standard import exchanged
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
@@ -32,6 +32,7 @@ from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, ordered,
 from lazynp.protocols import to_host
 from lazynp.values import config
 from lazynp.values.loading import load
+from lazynp.viewing import view_reshape
 
 # where ------------------------------------------------------------------------------------------------------------------------
 

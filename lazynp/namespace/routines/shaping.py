@@ -10,24 +10,35 @@ import itertools
 from collections.abc import Callable
 from math import prod
 from operator import index
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.array import calls, hand
 from lazynp.arrays import ndarray, node_of, wrap
-from lazynp.conversion import anyarray
-from lazynp.conversion import asarray as _asarray
-from lazynp.graph.build import broadcast_shape, copied
-from lazynp.layout import ORDERS, checked_order, copy_order, flat_order
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines.creation import addressable, shape_of, shared
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.scalars import is_scalar
 from lazynp.values import config
-from lazynp.viewing import Warned, view_axes, view_expand, view_flip, view_permute, view_reshape, view_slice
-from lazynp.views import NEW
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import conversion, layout, viewing, views
+    from lazynp.array import calls, hand
+    from lazynp.graph import build
+    from lazynp.namespace.routines import creation
+    from lazynp.namespace.ufunc import promotion
+else:
+    calls, hand, conversion, build, layout, creation, promotion, viewing, views = late(
+        "array.calls",
+        "array.hand",
+        "conversion",
+        "graph.build",
+        "layout",
+        "namespace.routines.creation",
+        "namespace.ufunc.promotion",
+        "viewing",
+        "views",
+    )
 
 Function = Callable[..., Any]
 
@@ -48,7 +59,7 @@ def of_arrays(function: Function) -> Function:
             if first not in kwargs or code.co_posonlyargcount:
                 return function(**kwargs)  # Python words what is missing
             a = kwargs.pop(first)
-        x = anyarray(a)
+        x = conversion.anyarray(a)
         if type(x) is not ndarray:
             return fallback.call(numpy_function, name, (a, *args), kwargs)
         return function(x, *args, **kwargs)
@@ -78,28 +89,28 @@ def of_numbers(function: Function) -> Function:
 @of_arrays
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Give an array another shape over the same elements; see :func:`numpy.reshape`."""
-    return view_reshape(a, shape, order, copy)
+    return viewing.view_reshape(a, shape, order, copy)
 
 
 @of_arrays
 def ravel(a: Any, order: str = "C") -> Any:
     """Show all elements in one dimension; see :func:`numpy.ravel`."""
-    order = order if order in ORDERS else checked_order(order)
+    order = order if order in layout.ORDERS else layout.checked_order(order)
     memory = hand.own_memory(a)
     if memory is not None:  # of one number everywhere, which has it only since it is asked for
         return hand.result(memory.ravel(order), (a,))  # type: ignore[arg-type]
     flags = a.flags
     if order in "KA":
-        axes = copy_order(a, order)
+        axes = layout.copy_order(a, order)
     else:
         axes = tuple(range(a.ndim - 1, -1, -1)) if order == "F" else None
     if flags.c_contiguous and axes is None:
-        return view_reshape(a, (-1,))
-    laid = a if axes is None else view_permute(a, axes)
+        return viewing.view_reshape(a, (-1,))
+    laid = a if axes is None else viewing.view_permute(a, axes)
     if laid.flags.c_contiguous:
-        return view_reshape(laid, (-1,))
+        return viewing.view_reshape(laid, (-1,))
     # Unlike a reshape, NumPy's ravel is a view of contiguous memory only.
-    return view_reshape(view_permute(a, flat_order(a)) if order == "K" else laid, (-1,), copy=True)
+    return viewing.view_reshape(viewing.view_permute(a, layout.flat_order(a)) if order == "K" else laid, (-1,), copy=True)
 
 
 @of_numbers
@@ -116,7 +127,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     permutation = tuple([ax.one(k, a.ndim, beyond=ValueError) for k in axes])
     if len(set(permutation)) != len(permutation):
         raise ValueError("repeated axis in transpose")
-    return view_permute(a, permutation)
+    return viewing.view_permute(a, permutation)
 
 
 @of_arrays
@@ -125,7 +136,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     first, second = ax.one(axis1, a.ndim), ax.one(axis2, a.ndim)
     order = list(range(a.ndim))
     order[first], order[second] = second, first
-    return view_permute(a, tuple(order))
+    return viewing.view_permute(a, tuple(order))
 
 
 @of_numbers
@@ -139,7 +150,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     order = [k for k in range(a.ndim) if k not in origin]
     for place, axis in sorted(zip(target, origin, strict=True)):
         order.insert(place, axis)
-    return view_permute(a, tuple(order))
+    return viewing.view_permute(a, tuple(order))
 
 
 @of_arrays
@@ -154,7 +165,7 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
     start -= axis < start
     order = [k for k in range(n) if k != axis]
     order.insert(start, axis)
-    return view_permute(a, tuple(order))
+    return viewing.view_permute(a, tuple(order))
 
 
 @of_arrays
@@ -178,7 +189,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     if not gone:
         return a
-    return view_axes(a, tuple([k for k in range(a.ndim) if k not in gone]))
+    return viewing.view_axes(a, tuple([k for k in range(a.ndim) if k not in gone]))
 
 
 @of_arrays
@@ -191,24 +202,24 @@ def expand_dims(a: Any, axis: Any) -> Any:
     ndim = a.ndim + count
     new = ax.several(axis, ndim)
     old = iter(range(a.ndim))
-    return view_axes(a, tuple([NEW if k in new else next(old) for k in range(ndim)]))
+    return viewing.view_axes(a, tuple([views.NEW if k in new else next(old) for k in range(ndim)]))
 
 
 def _at_least(name: str, ndim: int) -> Function:
     numpy_function = getattr(np, name)
 
     def grown(a: Any) -> Any:
-        x = anyarray(a)
+        x = conversion.anyarray(a)
         if type(x) is not ndarray:
             return numpy_function(x)
         old = x.ndim
         if old >= ndim:
             return x
         if ndim == 3 and old == 2:
-            return view_axes(x, (0, 1, NEW))
+            return viewing.view_axes(x, (0, 1, views.NEW))
         if ndim == 3 and old == 1:
-            return view_axes(x, (NEW, 0, NEW))
-        return view_axes(x, (NEW,) * (ndim - old) + tuple(range(old)))
+            return viewing.view_axes(x, (views.NEW, 0, views.NEW))
+        return viewing.view_axes(x, (views.NEW,) * (ndim - old) + tuple(range(old)))
 
     def function(*arys: Any) -> Any:
         return grown(arys[0]) if len(arys) == 1 else tuple([grown(a) for a in arys])
@@ -226,32 +237,32 @@ atleast_3d = _at_least("atleast_3d", 3)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Show an array in a larger shape, as a read-only view; see :func:`numpy.broadcast_to`."""
     bool(subok)  # an array is neither true nor false
-    wanted = shape_of(shape)
+    wanted = creation.shape_of(shape)
     try:
-        if broadcast_shape(array.shape, wanted) != wanted:
+        if build.broadcast_shape(array.shape, wanted) != wanted:
             raise ValueError
     except ValueError:
         raise ValueError(
             "operands could not be broadcast together with remapped shapes [original->remapped]: "
             f"{str(array.shape).replace(' ', '')}  and requested shape {str(wanted).replace(' ', '')}"
         ) from None
-    return view_expand(array, addressable(wanted, array.dtype))
+    return viewing.view_expand(array, creation.addressable(wanted, array.dtype))
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """Show all arrays in their common shape, as views that may be written; see :func:`numpy.broadcast_arrays`."""
-    arrays = [shared(a) for a in args]
-    if any(type(x) is not ndarray for x in arrays) or (subok and has_subclass(*args)):
+    arrays = [creation.shared(a) for a in args]
+    if any(type(x) is not ndarray for x in arrays) or (subok and promotion.has_subclass(*args)):
         return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {"subok": subok})
-    shape = broadcast_shape(*[x.shape for x in arrays]) if arrays else ()
+    shape = build.broadcast_shape(*[x.shape for x in arrays]) if arrays else ()
     memories: list[Any] = [hand.own_memory(x) for x in arrays]
     if config.at_hand and prod(shape) <= config.at_hand and not any(memory is None for memory in memories):
         shown = np.broadcast_arrays(*memories)
         return tuple([x if x.shape == shape else hand.cell(view, hand.owner_of(x)) for x, view in zip(arrays, shown, strict=True)])
-    found = tuple([x if x.shape == shape else view_expand(x, shape) for x in arrays])
+    found = tuple([x if x.shape == shape else viewing.view_expand(x, shape) for x in arrays])
     for x, view in zip(arrays, found, strict=True):
         if view is not x and x._readonly is not True:
-            view._readonly = Warned()
+            view._readonly = viewing.Warned()
     return found
 
 
@@ -259,7 +270,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 def flip(m: Any, axis: Any = None) -> Any:
     """Reverse axes; see :func:`numpy.flip`."""
     axes = tuple(range(m.ndim)) if axis is None else ax.several(axis, m.ndim)
-    return view_flip(m, axes) if m.ndim else m[()]
+    return viewing.view_flip(m, axes) if m.ndim else m[()]
 
 
 @of_arrays
@@ -267,7 +278,7 @@ def fliplr(m: Any) -> Any:
     """Reverse the columns; see :func:`numpy.fliplr`."""
     if m.ndim < 2:
         raise ValueError("Input must be >= 2-d.")
-    return view_flip(m, (1,))
+    return viewing.view_flip(m, (1,))
 
 
 @of_arrays
@@ -275,7 +286,7 @@ def flipud(m: Any) -> Any:
     """Reverse the rows; see :func:`numpy.flipud`."""
     if m.ndim < 1:
         raise ValueError("Input must be >= 1-d.")
-    return view_flip(m, (0,))
+    return viewing.view_flip(m, (0,))
 
 
 @of_arrays
@@ -294,12 +305,12 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     if turns == 0:
         return m[...]
     if turns == 2:
-        return view_flip(m, (first, second))
+        return viewing.view_flip(m, (first, second))
     order = list(range(ndim))
     order[first], order[second] = second, first
     if turns == 1:
-        return view_permute(view_flip(m, (second,)), tuple(order))
-    return view_flip(view_permute(m, tuple(order)), (second,))
+        return viewing.view_permute(viewing.view_flip(m, (second,)), tuple(order))
+    return viewing.view_flip(viewing.view_permute(m, tuple(order)), (second,))
 
 
 # Splitting ------------------------------------------------------------------------------------------------------------------
@@ -310,7 +321,7 @@ def _section(x: Any, axis: int, start: int, stop: int) -> Any:
     start, stop = slice(start, stop).indices(shape[axis])[:2]
     length = max(stop - start, 0)
     region = tuple([(start if length else 0, 1) if k == axis else (0, 1) for k in range(len(shape))])
-    return view_slice(x, shape, region, tuple([length if k == axis else m for k, m in enumerate(shape)]))
+    return viewing.view_slice(x, shape, region, tuple([length if k == axis else m for k, m in enumerate(shape)]))
 
 
 @of_arrays
@@ -342,7 +353,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 def _split_along(name: str, axis: int, least: int) -> Function:
     def function(ary: Any, indices_or_sections: Any) -> Any:
-        ndim = _asarray(ary).ndim
+        ndim = conversion.asarray(ary).ndim
         if ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
         return split(ary, indices_or_sections, 0 if name == "hsplit" and ndim == 1 else axis)
@@ -362,7 +373,7 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
 
 def flatten(x: Any, order: str = "C") -> Any:
     """Copy all elements in one dimension; the method of that name."""
-    return wrap(copied(node_of(ravel(x, order))))
+    return wrap(build.copied(node_of(ravel(x, order))))
 
 
 FUNCTIONS: Final = {

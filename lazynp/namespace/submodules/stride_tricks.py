@@ -7,20 +7,25 @@ the memory of the array are refused, where NumPy reads whatever lies there.
 from __future__ import annotations
 
 from operator import index
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.array import hand
 from lazynp.arrays import ndarray
-from lazynp.layout import geometry
 from lazynp.namespace.bridge.fallback import library_call
-from lazynp.namespace.routines.creation import shared
 from lazynp.namespace.routines.shaping import FUNCTIONS as SHAPING
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import has_subclass
-from lazynp.viewing import derived
-from lazynp.views import STRIDED, WINDOWS, c_strides
+from lazynp.values.loading import late
+
+if TYPE_CHECKING:
+    from lazynp import layout, viewing, views
+    from lazynp.array import hand
+    from lazynp.namespace.routines import creation
+    from lazynp.namespace.ufunc import promotion
+else:
+    hand, layout, creation, promotion, viewing, views = late(
+        "array.hand", "layout", "namespace.routines.creation", "namespace.ufunc.promotion", "viewing", "views"
+    )
 
 
 def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
@@ -31,8 +36,8 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     ValueError
         An element of the view would lie outside the memory that the array, or the array it is a view of, has.
     """
-    array = shared(x)
-    if type(array) is not ndarray or (subok and has_subclass(x)):
+    array = creation.shared(x)
+    if type(array) is not ndarray or (subok and promotion.has_subclass(x)):
         return library_call(np.lib.stride_tricks.as_strided, "as_strided", (x, shape, strides, subok, writeable), {})
     size = array.dtype.itemsize
     wanted = array.shape if shape is None else tuple([index(n) for n in shape])
@@ -41,13 +46,13 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     if strides is not None:
         steps = tuple([index(step) for step in strides])
     elif array.flags.c_contiguous:
-        steps = c_strides(wanted, size)
+        steps = views.c_strides(wanted, size)
     else:
         steps = array.strides
     if len(steps) != len(wanted):
         raise ValueError("mismatch in length of strides and shape")
     if hand.own_memory(array) is None:
-        offset, _ = geometry(array)
+        offset, _ = layout.geometry(array)
         root = array._base if type(array._base) is ndarray else array
     else:
         root, offset = hand.whole(array)
@@ -60,7 +65,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
                 "a view shows nothing outside the array it is taken from"
             )
     at = array if type(array._base) is ndarray else root
-    made = derived(at, at.shape, (STRIDED, (offset, steps, array.dtype), wanted), geometry=(offset, steps))
+    made = viewing.derived(at, at.shape, (views.STRIDED, (offset, steps, array.dtype), wanted), geometry=(offset, steps))
     made._readonly = array._readonly is not False or not writeable
     return made
 
@@ -68,8 +73,8 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
     """Show windows over axes, as the last axes of a view; see :func:`numpy.lib.stride_tricks.sliding_window_view`."""
     widths = tuple([index(n) for n in window_shape]) if np.iterable(window_shape) else (index(window_shape),)
-    array = shared(x)
-    if type(array) is not ndarray or (subok and has_subclass(x)):
+    array = creation.shared(x)
+    if type(array) is not ndarray or (subok and promotion.has_subclass(x)):
         options = {"subok": subok, "writeable": writeable}
         return library_call(np.lib.stride_tricks.sliding_window_view, "sliding_window_view", (x, window_shape, axis), options)
     if any(n < 0 for n in widths):
@@ -94,7 +99,7 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: b
         if shape[along] < width:
             raise ValueError("window shape cannot be larger than input array shape")
         places = (*shape[:along], shape[along] - (width - 1), *shape[along + 1 :])
-        found = derived(found, shape, (WINDOWS, (along, width), (*places, width)))
+        found = viewing.derived(found, shape, (views.WINDOWS, (along, width), (*places, width)))
     if found is array:
         found = array.view()
     found._readonly = array._readonly is not False or not writeable
