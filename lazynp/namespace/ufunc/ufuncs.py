@@ -156,7 +156,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
 
     @property
     def _lower(self) -> Lowering | None:
-        """How a call becomes nodes; None where NumPy computes it."""
+        """The function that makes nodes of a call; None where NumPy computes it."""
         return table.LOWERING.get(self.__name__) if self._lowering is _OF_TABLE else self._lowering
 
     # isinstance(np.sin, numpy.ufunc) holds, which other libraries ask before they call it on their own objects.
