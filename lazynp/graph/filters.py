@@ -8,7 +8,6 @@ the list.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
@@ -23,7 +22,7 @@ NEVER: Final = 1
 AT_CALL: Final = 2
 
 _TEXTS: Final = tuple([f"{what} encountered in " for what in ("divide by zero", "overflow", "underflow", "invalid value")])
-_LITERAL: Final = r"[^\\.^$*+?{}\[\]|()]*"  # compiled when a filter has a pattern
+_SPECIAL: Final = frozenset("\\.^$*+?{}[]|()")  # characters of patterns that do not stand for themselves
 
 
 def are_the_process() -> bool:
@@ -58,9 +57,8 @@ def _may_match(message: Any) -> bool:
     if message is None:
         return True
     pattern = message if isinstance(message, str) else message.pattern
-    literal = re.match(_LITERAL, pattern)
-    assert literal is not None
-    head = "" if "|" in pattern else literal.group().lower()
+    end = next((k for k, character in enumerate(pattern) if character in _SPECIAL), len(pattern))
+    head = "" if "|" in pattern else pattern[:end].lower()
     return any(text.startswith(head) or head.startswith(text) for text in _TEXTS)
 
 
