@@ -220,10 +220,16 @@ static int is_put_back(PyObject* a, PyObject* key, PyObject* value) {
     return same;
 }
 
+/* The memory of an array of ours, or of NumPy's, that exists. */
+static inline PyArrayObject* known_of(PyObject* value) {
+    PyArrayObject* y = plain_of(value);
+    return y ? y : foreign_of(value);
+}
+
 /* `x[key] = value` of integers and slices, or of positions or truth values, of a number or of an array in memory: whether it was written.
    No code of a program's runs. */
 static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
-    PyArrayObject* y = plain_of(value);
+    PyArrayObject* y = known_of(value);
     Value number;
     char* at;
     if (y == NULL && !is_number(value)) return 0;
@@ -244,7 +250,7 @@ static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject* x;
     int done;
     if (faded_count || settle_operand(a) < 0 || settle_key(key) < 0 || settle_operand(value) < 0) return 0;
-    if ((x = plain_of(a)) == NULL || (plain_of(value) == NULL && !is_number(value))) return 0;
+    if ((x = plain_of(a)) == NULL || (known_of(value) == NULL && !is_number(value))) return 0;
     if (is_unread((Cell*)a, x)) return written_plainly(x, key, value);
     Py_INCREF(x); /* handlers of warnings may run, and have others in the place of these */
     done = readers_settle(x) == 0 && !IS_CHAIN(a) && !IS_CHAIN(key) && !IS_CHAIN(value) && plain_of(a) == x && written_plainly(x, key, value);
@@ -252,10 +258,46 @@ static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
     return done;
 }
 
+#define ROW 64 /* numbers in a list that is written as an array of them */
+
+/* The doubles of a list or tuple of floats and ints that fill a row of `x`, or a part of a vector; else NULL, without an exception. */
+static PyObject* row_of(PyArrayObject* x, PyObject* key, PyObject* value) {
+    int list = PyList_CheckExact(value);
+    Py_ssize_t k, n, start, stop, step, length;
+    PyObject* row;
+    if ((!list && !PyTuple_CheckExact(value)) || PyArray_TYPE(x) != NPY_DOUBLE || !PyArray_ISNOTSWAPPED(x)) return NULL;
+    n = list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
+    if (n == 0 || n > ROW) return NULL;
+    if (PyLong_CheckExact(key) && PyArray_NDIM(x) == 2) {
+        if (PyArray_DIM(x, 1) != n) return NULL;
+    } else if (PySlice_Check(key) && PyArray_NDIM(x) == 1) {
+        if (PySlice_Unpack(key, &start, &stop, &step) < 0) return PyErr_Clear(), NULL;
+        length = PySlice_AdjustIndices(PyArray_DIM(x, 0), &start, &stop, step);
+        if (length != n) return NULL;
+    } else {
+        return NULL;
+    }
+    for (k = 0; k < n; k++) {
+        PyObject* item = list ? PyList_GET_ITEM(value, k) : PyTuple_GET_ITEM(value, k);
+        if (!PyFloat_CheckExact(item) && !PyLong_CheckExact(item)) return NULL;
+    }
+    row = PyArray_FROM_OTF(value, NPY_DOUBLE, NPY_ARRAY_DEFAULT);
+    if (row == NULL) PyErr_Clear(); /* an integer beyond all doubles, which NumPy refuses at the write */
+    return row;
+}
+
 static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed, tried, lent = 0;
+    if (value && (PyTuple_CheckExact(value) || PyList_CheckExact(value))) {
+        if (waiting_count && settle_operand(a) < 0) return -1;
+        if ((x = plain_of(a)) && (found = row_of(x, key, value))) {
+            failed = slot_setitem(a, key, found);
+            Py_DECREF(found);
+            return failed;
+        }
+    }
     if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && masked_into(a, key, value)) || (!PyErr_Occurred() && put_into(a, key, value)) || (!PyErr_Occurred() && large_put_into(a, key, value)) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
     if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
