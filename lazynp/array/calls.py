@@ -6,7 +6,7 @@ memory; else ``NotImplemented``.  Promise: the bits, errors and warnings are Num
 
 # What goes with the operation that reads it need not lie in memory. `(alpha * A) @ x`, whose left side only the interpreter's stack
 # holds, is computed by rows, a megabyte of them at a time, if it is arithmetic on arrays that exist (`calls.product_in_passing`).
-# `einsum` of arrays that exist reads windows and broadcasts where they lie (`calls.contraction`), for a schedule would write them out.
+# `einsum` of arrays that exist reads windows and broadcasts where they lie (`contraction.py`), for a schedule would write them out.
 # Operators of large complex arrays wait for one another as those of small arrays do (`large_complex` in `chains.h`), because NumPy writes
 # over its own intermediate results.
 
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import core
 from lazynp.array.hand import AS_THEY_ARE
 from lazynp.engine import devices
 from lazynp.graph import op as o
@@ -434,28 +433,6 @@ def _product_by_rows(steps: _Steps, node: Node, y: Memory) -> Memory:
             function(*operands, out=values[step])
         np.matmul(values[node], y, out=made[first : first + count])
     return made
-
-
-def contraction(subscripts: str, operands: Sequence[Any], optimize: Any) -> Any:
-    """``numpy.einsum`` of arrays that exist, however large, which reads views where they lie; else ``NotImplemented``.
-
-    What is pending of a view that is larger than its memory (windows, a broadcast) is computed: a schedule would write the view out.  Three
-    operands and more are contracted in pairs, as any user of large arrays asks for, but for such views, which that would write out as well.
-    """
-    values = []
-    wide = False
-    for x in operands:
-        if type(x) is not arrays.ndarray or not config.at_hand or devices.gpus is not None:
-            return NotImplemented
-        if type(x._base) is arrays.ndarray and x.size > x._base.size:
-            wide = True
-            storage.host(x, "einsum")
-        memory = storage.elements(x)
-        if memory is None:
-            return NotImplemented
-        values.append(memory)
-    value = at_once(core.einsum, subscripts, *values, optimize=optimize or (len(values) > 2 and not wide))
-    return NotImplemented if type(value) is _MEMORY and value.base is not None else hand.result(value)
 
 
 def of_complex(function: Callable[..., Any], args: Sequence[Any]) -> Any:

@@ -42,6 +42,7 @@ import numpy as np
 from numpy._core import umath
 
 from lazynp.array import core
+from lazynp.array.core import Cell
 from lazynp.values import config
 from lazynp.values.loading import late
 
@@ -243,16 +244,17 @@ def _in_front(name: str, function: Any, theirs: Any, own: frozenset[str], itself
         made = _maker(name, function, theirs, own)
         return type(function)(made) if isinstance(function, staticmethod) else made
     if name in GROWING or name in _WIDENING:
-        return _of_lists(function, getattr(theirs, "_implementation", theirs), own)
+        return _of_lists(function, getattr(theirs, "_implementation", theirs), own, name in _WIDENING)
     return _before_kernels(function, lambda args: itself[0]) if name in BY_KERNELS else function
 
 
-def _of_lists(function: Callable[..., Any], theirs: Any, own: frozenset[str]) -> Callable[..., Any]:
+def _of_lists(function: Callable[..., Any], theirs: Any, own: frozenset[str], widens: bool) -> Callable[..., Any]:
     """Return ``function`` for what the core leaves alone, since it does not see how large the result is: lists and numbers."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = calls.growing(theirs, args, kwargs, 0, calls.ALWAYS) if own.isdisjoint(kwargs) else NotImplemented
+        seen = widens and args and isinstance(args[0], Cell)  # by the core
+        found = NotImplemented if seen or not own.isdisjoint(kwargs) else calls.growing(theirs, args, kwargs, 0, calls.ALWAYS)
         return function(*args, **kwargs) if found is NotImplemented else found
 
     return call

@@ -11,19 +11,44 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.arrays import ndarray, result
 from lazynp.engine import devices
+from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
+from lazynp.values import config
 from lazynp.values.loading import late
 
 if TYPE_CHECKING:
-    from lazynp import viewing
-    from lazynp.array import calls
+    from lazynp import storage, viewing
+    from lazynp.array import hand
     from lazynp.graph import build
     from lazynp.namespace.ufunc import promotion
 else:
-    calls, build, promotion, viewing = late("array.calls", "graph.build", "namespace.ufunc.promotion", "viewing")
+    build, hand, promotion, storage, viewing = late("graph.build", "array.hand", "namespace.ufunc.promotion", "storage", "viewing")
+
+
+def _where_they_lie(subscripts: str, operands: Sequence[Any], optimize: Any) -> Any:
+    """``numpy.einsum`` of arrays that exist, however large, which reads views where they lie; else ``NotImplemented``.
+
+    What is pending of a view that is larger than its memory (windows, a broadcast) is computed: a schedule would write the view out.  Three
+    operands and more are contracted in pairs, as any user of large arrays asks for, but for such views, which that would write out as well.
+    """
+    values = []
+    wide = False
+    for x in operands:
+        if type(x) is not ndarray or not config.at_hand or devices.gpus is not None:
+            return NotImplemented
+        if type(x._base) is ndarray and x.size > x._base.size:
+            wide = True
+            storage.host(x, "einsum")
+        memory = storage.elements(x)
+        if memory is None:
+            return NotImplemented
+        values.append(memory)
+    value = at_once(core.einsum, subscripts, *values, optimize=optimize or (len(values) > 2 and not wide))
+    return NotImplemented if type(value) is np.ndarray and value.base is not None else hand.result(value)
 
 
 @fallback.library
@@ -35,7 +60,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         if out is not None:
             kwargs["out"] = out
         return fallback.call(np.einsum, "einsum", operands, {**kwargs, "optimize": optimize})
-    found = calls.contraction(operands[0], operands[1:], optimize)
+    found = _where_they_lie(operands[0], operands[1:], optimize)
     if found is not NotImplemented:
         return found
     try:

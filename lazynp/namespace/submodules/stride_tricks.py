@@ -13,7 +13,6 @@ import numpy as np
 
 from lazynp.arrays import ndarray
 from lazynp.namespace.bridge.fallback import library_call
-from lazynp.namespace.routines.shaping import FUNCTIONS as SHAPING
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.values.loading import late
 
@@ -36,7 +35,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     ValueError
         An element of the view would lie outside the memory that the array, or the array it is a view of, has.
     """
-    array = creation.shared(x)
+    array = x if type(x) is ndarray else creation.shared(x)
     if type(array) is not ndarray or (subok and promotion.has_subclass(x)):
         return library_call(np.lib.stride_tricks.as_strided, "as_strided", (x, shape, strides, subok, writeable), {})
     size = array.dtype.itemsize
@@ -73,7 +72,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
     """Show windows over axes, as the last axes of a view; see :func:`numpy.lib.stride_tricks.sliding_window_view`."""
     widths = tuple([index(n) for n in window_shape]) if np.iterable(window_shape) else (index(window_shape),)
-    array = creation.shared(x)
+    array = x if type(x) is ndarray else creation.shared(x)
     if type(array) is not ndarray or (subok and promotion.has_subclass(x)):
         options = {"subok": subok, "writeable": writeable}
         return library_call(np.lib.stride_tricks.sliding_window_view, "sliding_window_view", (x, window_shape, axis), options)
@@ -106,9 +105,4 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: b
     return found
 
 
-FUNCTIONS: Final = {
-    "as_strided": as_strided,
-    "sliding_window_view": sliding_window_view,
-    **{name: SHAPING[name] for name in ("broadcast_arrays", "broadcast_to")},
-    "broadcast_shapes": np.broadcast_shapes,
-}
+FUNCTIONS: Final = {"as_strided": as_strided, "sliding_window_view": sliding_window_view}
