@@ -27,10 +27,6 @@ else:
         "array.hand", "arrays", "layout", "namespace.assignment", "protocols", "storage", "viewing", "views"
     )
 
-if TYPE_CHECKING:
-    pass
-
-
 _WILL_BE_READ_ONLY: Final = (
     "future versions will not create a writeable array from broadcast_array. Set the writable flag explicitly to avoid this warning."
 )

@@ -1,7 +1,7 @@
 """Protocols between arrays or scalars and the rest of Python.
 
 In: the class of arrays, the class of scalars.  Out: the same classes with NumPy's protocols, Python's conversions, copying, pickling and
-printing.  Promise: an export of an array is its memory itself (``memory.lend``), that of a scalar a copy; what the library gives to a
+printing.  Promise: an export of an array is its memory itself (``storage.lend``), that of a scalar a copy; what the library gives to a
 function of NumPy's for the length of a call is a read-only snapshot, unless the memory is shared anyway; a NumPy function called on one of
 ours stays lazy where lazynp has it.
 """

@@ -6,13 +6,14 @@ modules of names that few programs use are loaded when one is asked for.
 
 from __future__ import annotations
 
+import functools
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazynp import arrays  # first: the modules of the array object import each other, and this is the way in
+from lazynp import arrays
 from lazynp.array import core
 from lazynp.arrays import ndarray
 from lazynp.engine import devices
@@ -21,7 +22,7 @@ from lazynp.namespace import methods, names, results
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import operators
 from lazynp.scalars import force, generic
-from lazynp.values import config
+from lazynp.values import config, forking  # noqa: F401, `fork` waits for what is half imported from now on
 from lazynp.values.loading import handed, late, later, load
 
 if TYPE_CHECKING:
@@ -33,19 +34,31 @@ ROOMS = ("array", "schedule")
 """Packages whose names are public functions too: loaded before the functions are asked for, and never after that."""
 
 
-def install(namespace: dict[str, Any]) -> None:
-    """Give the package's namespace its names."""
-    for room in ROOMS:
-        import_module(f"lazynp.{room}")
-        del namespace[room]  # of which ``attribute`` gives the function
+@functools.cache
+def _complete() -> None:
+    """Give the classes their methods; once, however often the package is loaded."""
     operators.install(ndarray)
-    operators.install(generic)
     methods.install(ndarray)
-    methods.install(generic)
     methods.describe(ndarray, np.ndarray)
     methods.at_hand(ndarray)
     operators.name_methods(ndarray)
     results.install()
+    handed.update(
+        operators=_of_numbers, release=core.release, pending=later("storage", "pending"), changed=later("bounds", "changed"), compute=force,
+        buffers=lambda kind: core.register_buffers(Node, kind),
+    )  # fmt: skip
+    devices.made_by(_gpus)
+    devices.settle()
+    if config.adaptors:
+        meeting.tell(meeting.NEIGHBOURS)
+
+
+def install(namespace: dict[str, Any]) -> None:
+    """Give the package's namespace its names."""
+    for room in ROOMS:
+        import_module(f"lazynp.{room}")
+        namespace.pop(room, None)  # ``attribute`` gives the function
+    _complete()
     namespace["ndarray"] = arrays.ndarray
     namespace["__all__"] = sorted({*np.__all__, *names.PUBLIC})
 
@@ -65,14 +78,11 @@ def install(namespace: dict[str, Any]) -> None:
         if "." not in path:
             namespace[path] = module
         sys.modules[f"lazynp.{path}"] = module
-    handed.update(
-        release=core.release, pending=later("storage", "pending"), changed=later("bounds", "changed"), compute=force,
-        buffers=lambda kind: core.register_buffers(Node, kind),
-    )  # fmt: skip
-    devices.made_by(_gpus)
-    devices.settle()
-    if config.adaptors:
-        meeting.tell(meeting.NEIGHBOURS)
+
+
+def _of_numbers() -> None:
+    methods.install(generic)
+    operators.install(generic)
 
 
 def _gpus() -> Any:

@@ -29,7 +29,7 @@ from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import IOTA, Kind, Op
 from lazynp.values import config
-from lazynp.values.loading import late, load
+from lazynp.values.loading import handed, late, load
 
 if TYPE_CHECKING:
     from lazynp import arrays, conversion
@@ -382,6 +382,12 @@ def is_scalar(x: object) -> bool:
     return type(x) in CLASSES
 
 
+def _complete() -> None:
+    """Give the classes their operators and methods, which they have from the first number on that waits."""
+    if "__rdivmod__" not in vars(generic):  # the last one
+        handed["operators"]()
+
+
 PENDING = 4096  # pending scalars that are remembered
 _pending: list[ref[generic]] = []
 
@@ -392,6 +398,7 @@ def scalar_of(node: Node) -> Any:
         return number(read_element(node, "a number"))
     if node.op is o.CONST:
         return scalar_of_value(node.arg)
+    _complete()
     self: generic = _new(_OF_DTYPE[node.dtype])
     self._node = node
     self._value = None
@@ -426,6 +433,7 @@ def scalar_of_value(value: Any) -> Any:
 
 def _holding(value: Any) -> generic:
     """A scalar of the family that is known."""
+    _complete()
     if type(value) is _BOOL:
         return TRUE if value else FALSE
     self: generic = _new(OF_TYPE[type(value)])

@@ -16,7 +16,7 @@ is written to the array goes into that memory.
 # draft. A range (`arange`) that is wanted as it is is counted by NumPy, without a program.
 #
 # An export (`numpy.asarray(x)`, the buffer protocol, DLPack, `x.ctypes`, a view as a subclass) is the array's memory itself, at any size
-# (`memory.lend`): what is pending is computed, and the array becomes a draft; where something pending, or another cell, holds the value
+# (`lend`): what is pending is computed, and the array becomes a draft; where something pending, or another cell, holds the value
 # as well, that draft is a copy. The arrays outside hang on a base of their own, and a weak reference to it says whether one of them is
 # left. As long as one is, the array is *lent*: its elements are what the memory holds at that moment. Operations that tapes compute read it
 # at their call, where it lies, with what of their operands waits (`step_made`, `operand_now`); what follows waits. What a graph records of
@@ -28,7 +28,7 @@ is written to the array goes into that memory.
 # whose results show what they are given (`np.ma`, records) get the memory itself. An array that is resized, or whose strides are set,
 # leaves its value to its views (`left_behind`); `resize` is refused where the reference count of the array says that there is
 # another holder, as NumPy does. Memory that comes from outside (`np.asarray` of NumPy's arrays, `frombuffer`, `from_dlpack`,
-# `np.ndarray(buffer=)`) is a draft, too (`memory.adopted`; small arrays keep it as their memory). It is lent as long as the reference count
+# `np.ndarray(buffer=)`) is a draft, too (`adopted`; small arrays keep it as their memory). It is lent as long as the reference count
 # of NumPy's array says that there is another holder, for ever where that cannot be known, and then the array's own.
 
 from __future__ import annotations

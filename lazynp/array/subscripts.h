@@ -260,10 +260,12 @@ static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
 
 #define ROW 64 /* numbers in a list that is written as an array of them */
 
+static inline int is_bound(PyObject* x) { return x == Py_None || PyLong_CheckExact(x); }
+
 /* The doubles of a list or tuple of floats and ints that fill a row of `x`, or a part of a vector; else NULL, without an exception. */
 static PyObject* row_of(PyArrayObject* x, PyObject* key, PyObject* value) {
     int list = PyList_CheckExact(value);
-    Py_ssize_t k, n, start, stop, step, length;
+    Py_ssize_t k, n, start, stop, step;
     PyObject* row;
     if ((!list && !PyTuple_CheckExact(value)) || PyArray_TYPE(x) != NPY_DOUBLE || !PyArray_ISNOTSWAPPED(x)) return NULL;
     n = list ? PyList_GET_SIZE(value) : PyTuple_GET_SIZE(value);
@@ -271,9 +273,10 @@ static PyObject* row_of(PyArrayObject* x, PyObject* key, PyObject* value) {
     if (PyLong_CheckExact(key) && PyArray_NDIM(x) == 2) {
         if (PyArray_DIM(x, 1) != n) return NULL;
     } else if (PySlice_Check(key) && PyArray_NDIM(x) == 1) {
+        const PySliceObject* slice = (PySliceObject*)key;
+        if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return NULL; /* else code of a program's would run */
         if (PySlice_Unpack(key, &start, &stop, &step) < 0) return PyErr_Clear(), NULL;
-        length = PySlice_AdjustIndices(PyArray_DIM(x, 0), &start, &stop, step);
-        if (length != n) return NULL;
+        if (PySlice_AdjustIndices(PyArray_DIM(x, 0), &start, &stop, step) != n) return NULL;
     } else {
         return NULL;
     }

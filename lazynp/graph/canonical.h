@@ -11,7 +11,7 @@
    computing them again would cost more than that. These are results of calls, arrays that were written through a view or are given to a product of
    matrices (both are in memory anyway), small results of reductions, and what is small enough for `at_hand` (`keep_asked_for_later` in
    `graph/canonical.h`). What is changed in place by an operator (`a[k:, k:] -= x`), where nothing else holds the array's value and at least a quarter
-   of it stays (`memory.changes_alone`), is changed by NumPy's loop, row by row (`direct_rows_into`). A kernel would need a second array, or to save the
+   of it stays (`storage.changes_alone`), is changed by NumPy's loop, row by row (`direct_rows_into`). A kernel would need a second array, or to save the
    old elements. Any other write to a part of a large array that exists is a run of its own, at its line (`arrays.replace`): its kernel would end there
    in any case, and afterwards the other parts are in memory. What a recorded expression takes from a small part of a large draft is a copy, so that the
    draft stays one. */

@@ -321,7 +321,7 @@ static PyObject* record_one(Recorder* self, PyObject* a) {
 #define SMALL_PART 16 /* as in `storage.py` */
 
 /* `x[key]` where x is a plain array, and the key is of slices, integers, new axes and an ellipsis, not of integers alone; NULL without an
-   exception for all else, for what NumPy refuses, and for small parts of what waits (`memory.partial_read`). */
+   exception for all else, for what NumPy refuses, and for small parts of what waits (`storage.partial_read`). */
 static PyObject* record_slice(PyObject* x, PyObject* key) {
     Node* node = plain(x);
     PyObject *region = NULL, *lengths = NULL, *kept = NULL, *shape = NULL, *path = NULL, *view = NULL, *made = NULL, *item;

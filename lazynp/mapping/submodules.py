@@ -15,6 +15,7 @@ from typing import Any
 
 from lazynp.mapping.syntax import OURS, THEIRS, is_numpy
 from lazynp.namespace.bridge import fallback
+from lazynp.recording import ROOMS
 
 
 class Submodules:
@@ -99,7 +100,7 @@ class _Again:
     def exec_module(self, module: ModuleType) -> None:
         vars(module).update(self.kept)
         package, _, name = module.__name__.rpartition(".")
-        if package and vars(sys.modules[package]).get(name, module) is not module:
+        if package and (name in ROOMS or vars(sys.modules[package]).get(name, module) is not module):
             sys.modules[package].__class__ = _Package
 
 
@@ -108,7 +109,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # the import system sets each module it loads as an attribute of its package
-        if not (isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}" and name in vars(self)):
+        if not (isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}" and (name in ROOMS or name in vars(self))):
             super().__setattr__(name, value)
 
 

@@ -25,7 +25,6 @@ OWN_MODULES: Final = ("cuda", "special")
 
 ALL: Final[dict[str, Any]] = {
     **{name: value for name, value in vars(np).items() if isinstance(value, type) and issubclass(value, np.generic)},
-    **ufuncs.NAMES,
     "ndarray": arrays.ndarray,
     "device": devices.device,
     "ufunc": ufuncs.ufunc,
@@ -96,13 +95,13 @@ _AT_ONCE: Final = frozenset(
 
 def answers(name: str) -> bool:
     """Tell whether lazynp has an own object of this name."""
-    return name in ALL or name in LATER
+    return name in ALL or name in LATER or name in ufuncs.NAMES
 
 
 def on_demand(name: str) -> Any:
     """Make what lazynp has under this name ready for users; its module is loaded where it is not yet."""
-    if name in ALL:
-        return fallback.published(name, ALL[name], "lazynp")
+    if name in ALL or name in ufuncs.NAMES:
+        return fallback.published(name, ALL[name] if name in ALL else ufuncs.UFUNCS[ufuncs.NAMES[name]], "lazynp")
     home = f"lazynp.namespace.{LATER[name]}"
     found = None if LATER[name] in _AT_ONCE else fallback.promised(name, home, "lazynp")
     return fallback.published(name, load(home).FUNCTIONS[name], "lazynp") if found is None else found

@@ -62,7 +62,7 @@ def _step(function: Any, operands: Sequence[Any]) -> Any:
         return _CHOICES[function.__name__](*operands)
     if not isinstance(function, np.ufunc):
         return operands[0].astype(function(np.empty(0)).dtype)
-    return ufuncs.NAMES[function.__name__](*operands)
+    return ufuncs.UFUNCS[ufuncs.NAMES[function.__name__]](*operands)
 
 
 def _call(item: tuple[Any, Sequence[tuple[int, Any]], int, tuple[str, ...] | None], arrays: list[Any]) -> Any:

@@ -29,10 +29,14 @@ class WantedError(BaseException):
         self.name = name
 
 
+def _is_loading(module: Any) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
 def load(name: str) -> Any:
     """Import a module, once; no signal handler runs meanwhile."""
     module = sys.modules.get(name)
-    if module is not None and not getattr(module.__spec__, "_initializing", False):
+    if module is not None and not _is_loading(module):
         return module
     if get_ident() in helpers:
         raise WantedError(name)
@@ -43,13 +47,18 @@ def load(name: str) -> Any:
 class Late:
     """A module that is loaded when one of its names is first wanted; its names are the module's, also those set afterwards."""
 
+    __slots__ = ("__dict__", "_of")
+
     def __init__(self, name: str) -> None:
-        self.__spec = name
+        self._of = name
 
     def __getattr__(self, name: str) -> Any:
-        module = load(self.__spec)
+        if name == "_of" or name.startswith("__"):
+            raise AttributeError(name)
+        module = load(self._of)
         value = getattr(module, name)
-        self.__dict__ = module.__dict__
+        if not _is_loading(module):  # whose other names are wanted of the module, which waits
+            self.__dict__ = module.__dict__
         return value
 
 
@@ -70,7 +79,7 @@ def later(module: str, name: str) -> Callable[..., Any]:
 def under_way(*roots: str) -> bool:
     """Tell whether a module of these packages is being imported: code that a collection of garbage runs finds it half made."""
     return any(
-        name.partition(".")[0] in roots and getattr(getattr(module, "__spec__", None), "_initializing", False)
+        name.partition(".")[0] in roots and _is_loading(module)
         for name, module in list(sys.modules.items())
     )
 

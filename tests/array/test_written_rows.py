@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -56,3 +57,37 @@ def test_a_row_of_numbers_waits_for_nothing() -> None:
     x[1] = (7, 8.5, 9)
     assert len(lazynp.schedule(y).items) > 0
     assert x.tolist() == [[0, 1, 2], [7, 8.5, 9], [6, 7, 8], [9, 10, 11]]
+
+
+class Bound:
+    """The bound of a slice that does something when it is asked for."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self.act, self.asked = act, 0
+
+    def __index__(self) -> int:
+        self.asked += 1
+        self.act()
+        return 0
+
+
+@pytest.mark.parametrize("act", ["clear", "raise", "reshape", "nothing"])
+def test_bounds_of_slices_may_do_what_they_like(act: str) -> None:
+    found: list[Any] = []
+    for np in (numpy, lazynp):
+        x, values = np.zeros(8), [1.0] * 8
+
+        def raising() -> None:
+            raise KeyboardInterrupt("asked")
+
+        acts = {"clear": values.clear, "raise": raising, "reshape": lambda x=x: x.resize((4,), refcheck=False), "nothing": list}
+        bound = Bound(acts[act])
+        try:
+            x[bound:8] = values
+        except (KeyboardInterrupt, ValueError, IndexError) as error:
+            found.append((type(error), str(error), bound.asked))
+        else:
+            found.append((x.tolist(), bound.asked))
+    assert found[1][-1] == found[0][-1] == 1
+    if act in ("raise", "nothing"):
+        assert found[0] == found[1]

@@ -19,6 +19,7 @@ import pytest
 import lazynp
 from lazynp.namespace import names
 from lazynp.namespace.coverage import public_names
+from lazynp.namespace.ufunc import ufuncs
 from tests.namespace.compare import plain
 
 BELOW, ABOVE = 8, 900  # rows and columns of a matrix; vectors have as many elements
@@ -270,7 +271,7 @@ def suited(path: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def every_path() -> list[str]:
-    found = [name for name in [*names.ALL, *names.LATER] if name not in ELSEWHERE]
+    found = [name for name in [*names.ALL, *names.LATER, *ufuncs.NAMES] if name not in ELSEWHERE]
     functions = [name for name in found if callable(getattr(numpy, name, None)) and not inspect.isclass(getattr(numpy, name))]
     within = [
         f"{module}.{name}"

@@ -269,3 +269,59 @@ def test_nothing_is_compiled_while_what_compiles_is_imported(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "llvmlite.half_made", module)
     assert loading.under_way("lazynp", "llvmlite")
     assert [methods._compiled((), (), "", (), kept) for kept in (True, None)] == [methods._AHEAD, methods._AGAIN]
+
+
+# Modules that stand for others ------------------------------------------------------------------------------------------------------
+
+
+def test_a_module_that_is_wanted_late_has_its_names_and_no_others(tmp_path: Path) -> None:
+    program = """
+import copy, sys
+from lazynp.values.loading import Late
+late = Late("lazynp.values.limits")
+print("lazynp.values.limits" in sys.modules, hasattr(late, "__wrapped__"), "lazynp.values.limits" in sys.modules)
+for _ in range(2):
+    try:
+        late.no_name
+    except AttributeError as error:
+        print(error)
+print(late.cpus is sys.modules["lazynp.values.limits"].cpus, copy.copy(late).cpus is late.cpus)
+late.own = 3
+print(sys.modules["lazynp.values.limits"].own, hasattr(late, "__wrapped__"))
+"""
+    told = "module 'lazynp.values.limits' has no attribute 'no_name'\n"
+    again = "'Late' object has no attribute 'no_name'\n"
+    assert run(program, tmp_path).replace(again, told) == f"False False False\n{told}{told}True True\n3 False\n"
+
+
+@pytest.mark.parametrize("program", ["importlib.reload(np)", "del sys.modules['lazynp']\nimport lazynp as np"])
+def test_the_package_may_be_loaded_again(program: str, tmp_path: Path) -> None:
+    text = f"import importlib, sys\nimport lazynp as np\n{program}\nprint(len(np.schedule(np.array([1, 2]) + 1).items), np.sort([3, 1]))"
+    assert run(text, tmp_path) == "1 [1 3]\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_fork_waits_for_what_is_half_imported(tmp_path: Path) -> None:
+    program = """
+import faulthandler, os, sys, threading, time
+import lazynp as np
+begun = threading.Event()
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("lazynp"):
+            begun.set()
+            time.sleep(0.1)
+sys.meta_path.insert(0, Slow())
+def work():
+    return np.full((3, 4), 2.0).sum() + np.linalg.inv(np.eye(3))[0, 0] + str(np.arange(3.0)).count("1")
+thread = threading.Thread(target=work)
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    faulthandler.dump_traceback_later(20, exit=True)
+    os._exit(0 if work() == 26 else 3)
+print(os.waitpid(child, 0)[1])
+thread.join()
+"""
+    assert run(program, tmp_path) == "0\n"

@@ -676,16 +676,22 @@ def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) ->
 ufunc.__call__ = _native.calls(ufunc.__call__)  # type: ignore[method-assign]
 core.register_ufunc(ufunc)
 copyreg.pickle(UfuncType, lambda kind: (fallback.by_path, (kind.__name__,)))  # its own name is NumPy's
-UFUNCS: Final[dict[str, ufunc]] = {
-    name: ufunc(value)
-    for name, value in vars(np).items()
-    if isinstance(value, np.ufunc) and value.__name__ == name and value.signature is None  # the generalised ones are in ``gufuncs``
-}
+class _Ufuncs(dict[str, ufunc]):
+    """The ufuncs of NumPy's namespace that are not generalised, by name; each is made when it is first wanted."""
 
-# Every name of NumPy's namespace, aliases included (abs, mod, acos, bitwise_not, ...).
-NAMES: Final[dict[str, ufunc]] = {
-    name: UFUNCS[value.__name__] for name, value in vars(np).items() if isinstance(value, np.ufunc) and value.__name__ in UFUNCS
+    def __missing__(self, name: str) -> ufunc:
+        if NAMES.get(name) != name:
+            raise KeyError(name)
+        return self.setdefault(name, ufunc(getattr(np, name)))
+
+
+# Every name of a ufunc in NumPy's namespace, aliases included (abs, mod, acos, bitwise_not, ...) -> its own name.
+NAMES: Final[dict[str, str]] = {
+    name: value.__name__
+    for name, value in vars(np).items()
+    if isinstance(value, np.ufunc) and not value.signature and value in (vars(np).get(value.__name__),)  # not a namesake
 }
+UFUNCS: Final = _Ufuncs()
 
 
 def by_name(name: str) -> ufunc:
@@ -696,5 +702,5 @@ def by_name(name: str) -> ufunc:
 @functools.cache
 def standing_for(theirs: np.ufunc) -> ufunc:
     """Our ufunc for one of NumPy's, also under a name that another library gave it (numexpr adds ``numpy.expm1x``)."""
-    ours = UFUNCS.get(theirs.__name__)
-    return ours if ours is not None and ours._numpy is theirs else ufunc(theirs, None)
+    name = theirs.__name__
+    return UFUNCS[name] if name in NAMES and getattr(np, name) is theirs else ufunc(theirs, None)
