@@ -301,6 +301,26 @@ def test_no_modules_import_each_other_while_they_are_loaded() -> None:
     assert import_time_circles() == []
 
 
+def stand_ins(module: str) -> Iterator[tuple[str, str]]:
+    """The names in a module that stand for modules which are loaded late, and for which."""
+    for node in nodes(MODULES[module]):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names) | ast.List(elts=names)], value=ast.Call(func=ast.Name(id="late"), args=paths)):
+                yield from [(ast.unparse(name), f"lazynp.{ast.literal_eval(path)}") for name, path in zip(names, paths, strict=True)]
+
+
+def test_what_stands_for_a_module_is_that_module_to_the_type_checker_and_is_used() -> None:
+    count = 0
+    for module in MODULES:
+        for name, source in stand_ins(module):
+            count += 1
+            aliases = [(node.module, alias) for node in nodes(MODULES[module]) if isinstance(node, ast.ImportFrom) for alias in node.names]
+            known = [f"{package}.{alias.name}" for package, alias in aliases if name == (alias.asname or alias.name)]
+            assert source in known, (module, name)
+            assert any(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in nodes(MODULES[module]))
+    assert count > 150
+
+
 def test_a_circle_is_found() -> None:
     assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a", "d"]}) == [{"b", "c"}]
 
