@@ -36,6 +36,12 @@ else:
     )
 
 
+def _host(x: Any, reason: str) -> np.ndarray[Any, Any]:
+    """The value as ``storage.host`` gives it; an array in memory needs no other module for that."""
+    base = x._base if type(x) is arrays.ndarray else None
+    return base if type(base) is np.ndarray else storage.host(x, reason)
+
+
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
     """A read-only NumPy array of the value, which keeps the memory alive and is never written; of shared memory a view."""
     if type(x) is arrays.ndarray:
@@ -341,7 +347,7 @@ def _array_interface(self: Any) -> dict[str, Any]:
 def _truth(self: Any) -> bool:
     size = self.size
     if size == 1:
-        return bool(storage.host(self, "__bool__").reshape(()))
+        return bool(_host(self, "__bool__").reshape(()))
     if size == 0:
         raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
     raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
@@ -351,7 +357,7 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any
     def method(self: Any) -> Any:
         if self.shape:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        return convert(storage.host(self, name))
+        return convert(_host(self, name))
 
     return method
 
@@ -359,7 +365,7 @@ def _conversion(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any
 def _index(self: Any) -> int:
     if self.shape or self.dtype.kind not in "iu":
         raise TypeError("only integer scalar arrays can be converted to a scalar index")
-    return int(storage.host(self, "__index__")[()])
+    return int(_host(self, "__index__")[()])
 
 
 def _array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -379,9 +385,9 @@ def _bytes(self: Any) -> bytes:
 
 def _contains(self: Any, item: Any) -> bool:
     return (
-        item in storage.host(self, "__contains__")
+        item in _host(self, "__contains__")
         if not _is_ours(item)
-        else to_host(item, "__contains__") in storage.host(self, "__contains__")
+        else to_host(item, "__contains__") in _host(self, "__contains__")
     )
 
 
@@ -389,22 +395,22 @@ def _item(self: Any, *args: Any) -> Any:
     """Return one element as a Python scalar."""
     if not args and self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return storage.host(self, "item").item(*args)
+    return _host(self, "item").item(*args)
 
 
 def _tolist(self: Any) -> Any:
     """Return the values as nested lists of Python scalars."""
-    return storage.host(self, "tolist").tolist()
+    return _host(self, "tolist").tolist()
 
 
 def _tobytes(self: Any, order: Any = "C") -> bytes:
     """Return the elements' bytes in the given order."""
-    return storage.host(self, "tobytes").tobytes(order)
+    return _host(self, "tobytes").tobytes(order)
 
 
 def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
     """Write the elements to a file."""
-    storage.host(self, "tofile").tofile(fid, sep, format)
+    _host(self, "tofile").tofile(fid, sep, format)
 
 
 def _copy(self: Any, order: str = "C") -> Any:
@@ -436,7 +442,7 @@ def _frombuffer(buf: Any, dtype: Any, shape: Any, order: str) -> Any:
 
 def _reduce(self: Any) -> tuple[Any, ...]:
     """Describe the array for pickle."""
-    return _reconstruct, (arrays.ndarray, (0,), b"b"), storage.host(self, "pickle").__reduce__()[2]
+    return _reconstruct, (arrays.ndarray, (0,), b"b"), _host(self, "pickle").__reduce__()[2]
 
 
 def _reduce_ex(self: Any, protocol: int, /) -> tuple[Any, ...]:
@@ -457,16 +463,16 @@ def _setstate(self: Any, state: Any, /) -> None:
 
 
 def _repr(self: Any) -> str:
-    return np.array_repr(storage.host(self, "repr"))
+    return np.array_repr(_host(self, "repr"))
 
 
 def _str(self: Any) -> str:
-    return np.array_str(storage.host(self, "repr"))
+    return np.array_str(_host(self, "repr"))
 
 
 def _format(self: Any, spec: str) -> str:
     if not self.shape:
-        return format(storage.host(self, "repr")[()], spec)
+        return format(_host(self, "repr")[()], spec)
     if spec:
         raise TypeError(f"unsupported format string passed to {type(self).__module__}.{type(self).__name__}.__format__")
     return str(self)
