@@ -22,7 +22,7 @@ from lazynp.namespace import methods, names, results
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import operators
 from lazynp.scalars import force, generic
-from lazynp.values import config, forking  # noqa: F401, `fork` waits for what is half imported from now on
+from lazynp.values import config
 from lazynp.values.loading import handed, late, later, load
 
 if TYPE_CHECKING:

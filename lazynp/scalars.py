@@ -28,17 +28,15 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import IOTA, Kind, Op
-from lazynp.values import config
+from lazynp.values import config, forking
 from lazynp.values.loading import handed, late, load
 
 if TYPE_CHECKING:
     from lazynp import arrays, conversion
     from lazynp.graph import build
-    from lazynp.values import buffer, forking, pressure
+    from lazynp.values import buffer, pressure
 else:
-    arrays, conversion, build, buffer, forking, pressure = late(
-        "arrays", "conversion", "graph.build", "values.buffer", "values.forking", "values.pressure"
-    )
+    arrays, conversion, build, buffer, pressure = late("arrays", "conversion", "graph.build", "values.buffer", "values.pressure")
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None

@@ -52,18 +52,18 @@ from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, computed, force
 from lazynp.subclasses import owner_of
-from lazynp.values import config
+from lazynp.values import config, forking
 from lazynp.values.loading import late
 
 if TYPE_CHECKING:
     from lazynp import conversion, layout, viewing, views
     from lazynp.array import hand
     from lazynp.graph import build
-    from lazynp.values import allocator, forking, pressure
+    from lazynp.values import allocator, pressure
     from lazynp.values import buffer as buffers
 else:
-    hand, conversion, build, layout, allocator, buffers, forking, pressure, viewing, views = late(
-        "array.hand", "conversion", "graph.build", "layout", "values.allocator", "values.buffer", "values.forking", "values.pressure",
+    hand, conversion, build, layout, allocator, buffers, pressure, viewing, views = late(
+        "array.hand", "conversion", "graph.build", "layout", "values.allocator", "values.buffer", "values.pressure",
         "viewing", "views",
     )  # fmt: skip
 

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 from weakref import ref
 
 import numpy as np
 
-from lazynp.values.loading import handed, late
-
-if TYPE_CHECKING:
-    from lazynp.values import forking
-else:
-    (forking,) = late("values.forking")
+from lazynp.values import forking
+from lazynp.values.loading import handed
 
 
 class Block(Protocol):

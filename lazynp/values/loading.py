@@ -63,7 +63,7 @@ class Late:
 
 
 def late(*names: str) -> list[Any]:
-    """Return what stands for modules of the package, which few programs need."""
+    """Return what stands for modules of the package that only functions need."""
     return [Late(f"lazynp.{name}") for name in names]
 
 
