@@ -23,13 +23,11 @@ from lazynp.graph.op import Op
 from lazynp.values.loading import late
 
 if TYPE_CHECKING:
+    from lazynp.arrays import ndarray
     from lazynp.graph import build
     from lazynp.values import buffer as buffers
 else:
     build, buffers = late("graph.build", "values.buffer")
-
-if TYPE_CHECKING:
-    from lazynp.arrays import ndarray
 
 Strides = tuple[int, ...]
 Geometry = tuple[int, Strides]
